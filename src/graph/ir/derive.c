@@ -150,3 +150,30 @@ bool graph_derivations_trim(struct graph *graph)
     free(read);
     return !graph->failed;
 }
+
+static bool run_copy(const void *context, const void *const *in, void *const *out)
+{
+    const struct kern_view *from = context;
+    const size_t bytes = kern_type_bytes(from->type);
+    const uint64_t count = kern_view_elements(from);
+    uint32_t at[KERN_RANK_MAX] = { 0 };
+    int64_t element = from->offset;
+    char *to = out[0];
+    for (uint64_t i = 0; i < count; i++, to += bytes) {
+        memcpy(to, (const char *)in[0] + element * (int64_t)bytes, bytes);
+        for (uint32_t d = from->rank; d-- > 0;) {
+            element += from->strides[d];
+            if (++at[d] < from->sizes[d])
+                break;
+            element -= from->strides[d] * (int64_t)at[d];
+            at[d] = 0;
+        }
+    }
+    return true;
+}
+
+bool graph_derive_copy(struct graph *graph, const char *name, uint32_t value, const struct kern_view *from, uint32_t to)
+{
+    const uint32_t values[] = { value, to };
+    return graph_derive(graph, &(struct graph_derivation){ name, run_copy, from, sizeof(*from), 1, 1, values });
+}

@@ -29,46 +29,21 @@ static void order_of(const struct kern_view *w, uint32_t *order)
         order[count++] = 0;
 }
 
-struct context {
-    struct kern_view from, to;
-};
-
-/* Elements in the order of `from`, contiguous. */
-static bool run_move(const void *context, const void *const *in, void *const *out)
-{
-    const struct context *c = context;
-    const size_t bytes = kern_type_bytes(c->from.type);
-    const uint64_t count = kern_view_elements(&c->from);
-    uint32_t at[KERN_RANK_MAX] = { 0 };
-    const char *from = in[0];
-    int64_t to = 0;
-    for (uint64_t i = 0; i < count; i++, from += bytes) {
-        memcpy((char *)out[0] + (size_t)to * bytes, from, bytes);
-        for (uint32_t d = c->from.rank; d-- > 0;) {
-            to += c->to.strides[d];
-            if (++at[d] < c->from.sizes[d])
-                break;
-            to -= c->to.strides[d] * (int64_t)at[d];
-            at[d] = 0;
-        }
-    }
-    return true;
-}
-
 static bool reorder(struct graph *graph, const struct graph_uses *uses, struct graph_op *op)
 {
     const uint32_t before = op->value[1];
-    struct context c = { .from = op->k.tensors[1] };
-    struct graph_operand made = graph_temp(graph, c.from.type, c.from.rank, c.from.sizes);
+    const struct kern_view given = op->k.tensors[1];
+    struct kern_view from = given;
+    struct graph_operand made = graph_temp(graph, given.type, given.rank, given.sizes);
     uint32_t order[KERN_RANK_MAX];
     int64_t stride = 1;
-    order_of(&c.from, order);
-    for (uint32_t i = c.from.rank; i-- > 0; stride *= c.from.sizes[order[i]])
+    order_of(&given, order);
+    for (uint32_t i = given.rank; i-- > 0; stride *= given.sizes[order[i]]) {
+        from.sizes[i] = given.sizes[order[i]];
+        from.strides[i] = given.strides[order[i]];
         made.view.strides[order[i]] = stride;
-    c.to = made.view;
-    const uint32_t values[] = { before, made.value };
-    if (graph->failed ||
-        !graph_derive(graph, &(struct graph_derivation){ "filters", run_move, &c, sizeof(c), 1, 1, values }))
+    }
+    if (graph->failed || !graph_derive_copy(graph, "filters", before, &from, made.value))
         return false;
     op->value[1] = made.value;
     op->k.tensors[1] = made.view;

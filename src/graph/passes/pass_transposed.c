@@ -187,32 +187,6 @@ static void build(const struct search *s, const struct part *part, struct graph_
 
 /* ---- filters ---- */
 
-struct context {
-    struct kern_view from;
-};
-
-/* The elements of `from` one after the other. */
-static bool run_copy(const void *context, const void *const *in, void *const *out)
-{
-    const struct kern_view *from = &((const struct context *)context)->from;
-    const size_t bytes = kern_type_bytes(from->type);
-    const uint64_t count = kern_view_elements(from);
-    uint32_t at[KERN_RANK_MAX] = { 0 };
-    int64_t element = from->offset;
-    char *to = out[0];
-    for (uint64_t i = 0; i < count; i++, to += bytes) {
-        memcpy(to, (const char *)in[0] + element * (int64_t)bytes, bytes);
-        for (uint32_t d = from->rank; d-- > 0;) {
-            element += from->strides[d];
-            if (++at[d] < from->sizes[d])
-                break;
-            element -= from->strides[d] * (int64_t)at[d];
-            at[d] = 0;
-        }
-    }
-    return true;
-}
-
 /* Makes operand t of `op` a dense copy of what `from` views in the transposed convolution's. */
 static bool copy(const struct search *s, uint32_t at, const struct kern_view *from, uint32_t t, struct graph_op *op)
 {
@@ -225,9 +199,7 @@ static bool copy(const struct search *s, uint32_t at, const struct kern_view *fr
         const struct graph_operand operand = { before, *from };
         return graph_op_insert(s->graph, at, s->conv, KERN_MOVE, &operand, 1, &made);
     }
-    const struct context c = { *from };
-    const uint32_t values[] = { before, made.value };
-    return graph_derive(s->graph, &(struct graph_derivation){ "transposed", run_copy, &c, sizeof(c), 1, 1, values });
+    return graph_derive_copy(s->graph, "transposed", before, from, made.value);
 }
 
 /* With NHWC images, shaders read the filter in the same order (pass filters): its input channels become innermost. */
