@@ -44,7 +44,8 @@ def check_ways(runtime, folder):
     alone.mkdir()
     (alone / "libonnxruntime.so.1").write_bytes(Path(SHIM).read_bytes())
     client("checks", "libonnxruntime.so.1", LD_LIBRARY_PATH=f"{alone}:{behind}", ANYDML_ONNXRUNTIME_PROVIDER=PROVIDER)
-    shown = client("foreign", "libonnxruntime.so.1", LD_LIBRARY_PATH=f"{alone}:{behind}")
+    shown = client("foreign", "libonnxruntime.so.1", LD_LIBRARY_PATH=f"{alone}:{behind}",
+                   ANYDML_ONNXRUNTIME_PROVIDER=str(folder / "libonnxruntime_ep_directml.so"))
     assert "libonnxruntime_ep_directml.so cannot be used: " in shown, shown
 
 
