@@ -47,13 +47,16 @@ static bool is_scratch(const struct model *m, u64 address)
     return tensor_of(address) == m->op->input_count + 1;
 }
 
-/* Element k of the depth for an output channel, in panels of 256 channels. */
+/* Element k of the depth for an output channel, in panels of 256 channels: of 32 channels, 8t + 2j + e is column 2t + e
+ * of the matrices j. */
 static double load_panel(const struct model *m, int64_t channel, uint32_t k)
 {
     const int64_t steps = (m->p->k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * (GEMM_PACKED_K / 16);
     const int64_t step = channel / GEMM_PACKED_N * steps + k / 32 * 2 + k % 8 / 4;
-    const int64_t at = step * (GEMM_PACKED_BYTES / 2) + channel % GEMM_PACKED_N / 8 * 128 + k % 4 / 2 * 64 +
-                       channel % 8 * 8 + k % 32 / 8 * 2 + k % 2;
+    const int64_t matrix = channel % GEMM_PACKED_N / 32 * 4 + channel % 8 / 2,
+                  column = channel % 32 / 8 * 2 + channel % 2;
+    const int64_t at =
+        step * (GEMM_PACKED_BYTES / 2) + matrix * 128 + k % 4 / 2 * 64 + column * 8 + k % 32 / 8 * 2 + k % 2;
     return kern_read_double(DML_TENSOR_DATA_TYPE_FLOAT16, m->packed_w, at);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions with W packed as gemm_large.cu wants its B: tiles of 64 * GROUPS * ROWS pixels x TILE_N channels. Each
  * multiprocessor has one workgroup, which takes one tile after the other: GROUPS warpgroups multiply, a thread of another
- * one brings W into a ring of stages of a depth of 16 in shared memory, which runs on over the tiles. X goes from memory
+ * one brings W into a ring of stages of a depth of 16 * STAGE_STEPS in shared memory, which runs on over the tiles. X goes from memory
  * straight into the registers of wgmma; the next 32 * DEEP elements of each window are loaded while these are multiplied.
  * With several splits, workgroups sum parts of the depth, and conv_sum.cu adds them up. */
 #include "shaders/cuda/barrier.cuh"
@@ -14,11 +14,13 @@
 #define WARPS       (4 * GROUPS)
 #define THREADS     (128 * GROUPS + 128)
 #define TILE_M      (64 * GROUPS * ROWS)
-#define STAGE_BYTES (TILE_N * 32)
+#define STAGE_STEPS (TILE_N > 128 ? 1 : 2) /* wgmmas of each row of tiles that are waited for together */
+#define STEP_BYTES  (TILE_N * 32)
+#define STAGE_BYTES (STAGE_STEPS * STEP_BYTES)
 #define STAGES      (GEMM_RING_BYTES / STAGE_BYTES)
 #define UNIT        (32 * DEEP) /* of the depth */
 #define SUMS        (TILE_N / 2)
-#define PAIRS       (TILE_N / 64) /* of a pixel: two times eight channels of each lane of a quad, APART */
+#define PAIRS       (TILE_N / 64) /* of a pixel: two times eight neighbouring channels of each lane of a quad, APART */
 #define NUMBERS     (2 * ROWS * PAIRS)
 #define APART       32
 #define WIDE        16
@@ -59,14 +61,15 @@ DI void produce(const conv_meta_params &p, u32 stages, u32 full, u32 empty)
     const u32 panel = (p.k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * (GEMM_PACKED_K / 16);
     for (u32 id = blockIdx.x; id < p.tiles; id += gridDim.x) {
         const place at = place_of(p, id);
-        const u32 steps = units_of(at) * (UNIT / 16);
+        const u32 count = units_of(at) * (UNIT / 16 / STAGE_STEPS);
         const char *from = (const char *)p.w + ((i64)(at.n0 / GEMM_PACKED_N) * panel + at.from / 16) * GEMM_PACKED_BYTES +
                            at.n0 % GEMM_PACKED_N * 32;
-        for (u32 step = 0; step < steps; step++) {
+        for (u32 stage = 0; stage < count; stage++) {
             barrier_wait(empty + next.stage * 8, next.phase);
             barrier_expect(full + next.stage * 8, STAGE_BYTES);
-            copy_bulk(stages + next.stage * STAGE_BYTES, from, STAGE_BYTES, full + next.stage * 8);
-            from += GEMM_PACKED_BYTES;
+#pragma unroll
+            for (int i = 0; i < STAGE_STEPS; i++, from += GEMM_PACKED_BYTES)
+                copy_bulk(stages + next.stage * STAGE_BYTES + i * STEP_BYTES, from, STEP_BYTES, full + next.stage * 8);
             advance(next);
         }
     }
@@ -90,14 +93,14 @@ DI void load_x(const conv_meta_params &p, const window (&windows)[ROWS][2], u32 
 
 /* ---- results ---- */
 
-/* Eight neighbouring columns of wgmma's results are `c`; of these a lane has two. */
+/* The order of W's columns gives a lane eight neighbouring channels of each 32. */
 template <int NUMBER> DI void take_one(const float (&sums)[ROWS][SUMS], float (&out)[WIDE])
 {
     constexpr int row = NUMBER / (2 * PAIRS) % ROWS, first = NUMBER % PAIRS * 32 + NUMBER / PAIRS % 2 * 2;
 #pragma unroll
-    for (int c = 0; c < 8; c++) {
-        out[2 * c] = sums[row][first + 4 * c];
-        out[2 * c + 1] = sums[row][first + 4 * c + 1];
+    for (int i = 0; i < 8; i++) {
+        out[2 * i] = sums[row][first + 4 * i];
+        out[2 * i + 1] = sums[row][first + 4 * i + 1];
     }
 }
 
@@ -120,18 +123,6 @@ DI void take(const float (&sums)[ROWS][SUMS], int number, float (&out)[WIDE])
 #endif
     default:
         take_one<NUMBERS - 1>(sums, out);
-    }
-}
-
-/* Afterwards a lane has eight neighbouring channels, and eight more APART. */
-DI void gather(float (&v)[WIDE], int lane)
-{
-#pragma unroll
-    for (int i = 0; i < WIDE; i += 8) {
-        const float4 even = exchange(v[i], v[i + 2], v[i + 4], v[i + 6], lane);
-        const float4 odd = exchange(v[i + 1], v[i + 3], v[i + 5], v[i + 7], lane);
-        v[i] = even.x, v[i + 1] = odd.x, v[i + 2] = even.y, v[i + 3] = odd.y;
-        v[i + 4] = even.z, v[i + 5] = odd.z, v[i + 6] = even.w, v[i + 7] = odd.w;
     }
 }
 
@@ -253,7 +244,7 @@ DI void finish_apart(const conv_meta_params &p, const float (&v)[WIDE], u32 pixe
         for (int j = 0; j < 8; j++)
             of.v[j] = v[8 * i + j];
         if (pixel < p.m && channel + i * APART < p.n)
-            store_apart<8, 2>(p, of, pixel, channel + i * APART, p.n);
+            store_apart<8, 8>(p, of, pixel, channel + i * APART, p.n);
     }
 }
 
@@ -266,7 +257,7 @@ DI u32 pixel_of(u32 first, int number)
 DI void store(const conv_meta_params &p, const float (&sums)[ROWS][SUMS], u32 first, u32 n0, int lane)
 {
     early early;
-    const u32 column = n0 + lane % 4 * (p.wide_y ? 8 : 2);
+    const u32 column = n0 + lane % 4 * 8;
     if (p.wide_y)
         load_early(p, first, column, early);
 #pragma unroll 1
@@ -281,22 +272,133 @@ DI void store(const conv_meta_params &p, const float (&sums)[ROWS][SUMS], u32 fi
         const struct early now = early;
         if (number + 1 < NUMBERS) /* on their way during what follows */
             load_early(p, pixel_of(first, number + 1), column + (number + 1) % PAIRS * 64, early);
-        gather(v, lane);
         finish_wide(p, v, pixel, channel, now);
+    }
+}
+
+/* ---- most epilogues: on sums where they are ---- */
+
+/* The bias, one operand that is added, and steps without operands. */
+DI bool is_quick(const conv_meta_params &p)
+{
+    bool quick = p.wide_y;
+#pragma unroll 1
+    for (u32 i = 0; i < p.epilogue.count; i++) {
+        const meta_step &s = p.epilogue.steps[i];
+        const bool has_curve = s.code == META_RELU || s.code == META_CLAMP || s.code == META_SWISH || s.code == META_GELU;
+        quick = quick && (i + 1 == p.residual ? s.code == META_ADD : !s.type && has_curve);
+    }
+    return quick;
+}
+
+/* Eight neighbouring channels of each 32. */
+struct vectors {
+    uint4 v[TILE_N / 32];
+};
+
+DI vectors load_vectors(const __half *from, bool is_there, u32 channel, u32 end)
+{
+    vectors out;
+#pragma unroll
+    for (int i = 0; i < TILE_N / 32; i++)
+        out.v[i] = load16(from + i * 32, is_there && channel + i * 32 < end);
+    return out;
+}
+
+DI void add_vectors(float (&sums)[SUMS], int half, const vectors &other)
+{
+#pragma unroll
+    for (int i = 0; i < TILE_N / 32; i++) {
+        float v[8];
+        unpack8(other.v[i], v);
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            sums[16 * i + j / 2 * 4 + 2 * half + j % 2] += v[j];
+    }
+}
+
+template <u32 CODE> DI void run_each(float (&sums)[ROWS][SUMS], const meta_step &s)
+{
+#pragma unroll
+    for (int i = 0; i < ROWS * SUMS; i++) {
+        float &v = sums[i / SUMS][i % SUMS];
+        v = CODE == META_GELU ? short_gelu(v) : meta_step_run(CODE, v, 0, s.p, s.q);
+    }
+}
+
+DI u32 pixel_of_half(u32 first, int half)
+{
+    return first + half / 2 * 64 + half % 2 * 8;
+}
+
+DI void add_operand(const conv_meta_params &p, u32 step, float (&sums)[ROWS][SUMS], u32 first, u32 channel)
+{
+    const meta_step &s = p.epilogue.steps[step];
+#pragma unroll
+    for (int half = 0; half < 2 * ROWS; half++) {
+        const u32 pixel = pixel_of_half(first, half);
+        const __half *from = (const __half *)p.epilogue.operands[step] + (operand_of(s, spot_of(p, pixel)) + (int)channel);
+        add_vectors(sums[half / 2], half % 2, load_vectors(from, pixel < p.m, channel, p.n));
+    }
+}
+
+DI void run_steps(const conv_meta_params &p, float (&sums)[ROWS][SUMS], u32 first, u32 channel)
+{
+#pragma unroll 1
+    for (u32 i = 0; i < p.epilogue.count; i++) {
+        const meta_step &s = p.epilogue.steps[i];
+        if (i + 1 == p.residual)
+            add_operand(p, i, sums, first, channel);
+        else if (s.code == META_RELU)
+            run_each<META_RELU>(sums, s);
+        else if (s.code == META_CLAMP)
+            run_each<META_CLAMP>(sums, s);
+        else if (s.code == META_SWISH)
+            run_each<META_SWISH>(sums, s);
+        else
+            run_each<META_GELU>(sums, s);
+    }
+}
+
+DI void store_quick(const conv_meta_params &p, float (&sums)[ROWS][SUMS], u32 first, u32 n0, int lane)
+{
+    const u32 channel = n0 + lane % 4 * 8;
+    if (p.bias) {
+        const vectors bias = load_vectors((const __half *)p.bias + channel, true, channel, p.n);
+#pragma unroll
+        for (int half = 0; half < 2 * ROWS; half++)
+            add_vectors(sums[half / 2], half % 2, bias);
+    }
+    run_steps(p, sums, first, channel);
+#pragma unroll
+    for (int half = 0; half < 2 * ROWS; half++) {
+        const u32 pixel = pixel_of_half(first, half);
+        __half *y = (__half *)p.y + (result_of(p, pixel) + (int)channel);
+#pragma unroll
+        for (int i = 0; i < TILE_N / 32; i++) {
+            const float *v = sums[half / 2] + 16 * i + half % 2 * 2;
+            if (pixel < p.m && channel + i * 32 < p.n)
+                *(uint4 *)(y + i * 32) = make_uint4(pack(v[0], v[1]), pack(v[4], v[5]), pack(v[8], v[9]), pack(v[12], v[13]));
+        }
     }
 }
 
 /* Sums of a part of the depth. */
 DI void store_part(const conv_meta_params &p, const float (&sums)[ROWS][SUMS], u32 split, u32 first, u32 n0, int lane)
 {
+    const u32 column = n0 + lane % 4 * 8;
 #pragma unroll
     for (int i = 0; i < 2 * ROWS; i++) {
-        const u32 pixel = first + i / 2 * 64 + i % 2 * 8, column = n0 + lane % 4 * 2;
+        const u32 pixel = first + i / 2 * 64 + i % 2 * 8;
         float *to = (float *)p.parts + ((u64)split * p.m + pixel) * p.part_line + column;
 #pragma unroll
-        for (int j = 0; j < TILE_N / 8; j++)
-            if (pixel < p.m && column + j * 8 < p.part_line)
-                *(float2 *)(to + j * 8) = make_float2(sums[i / 2][4 * j + i % 2 * 2], sums[i / 2][4 * j + i % 2 * 2 + 1]);
+        for (int j = 0; j < TILE_N / 32; j++) {
+            const float *v = sums[i / 2] + 16 * j + i % 2 * 2;
+            if (pixel >= p.m || column + j * 32 >= p.part_line)
+                continue;
+            ((float4 *)(to + j * 32))[0] = make_float4(v[0], v[1], v[4], v[5]);
+            ((float4 *)(to + j * 32))[1] = make_float4(v[8], v[9], v[12], v[13]);
+        }
     }
 }
 
@@ -311,6 +413,7 @@ DI void consume(const conv_meta_params &p, u32 stages, u32 full, u32 empty)
     float sums[ROWS][SUMS];
     fragments a[2];
     window windows[ROWS][2];
+    const bool quick = is_quick(p);
     u32 id = blockIdx.x;
     place place = place_of(p, id);
     auto start = [&]() {
@@ -329,15 +432,17 @@ DI void consume(const conv_meta_params &p, u32 stages, u32 full, u32 empty)
 #pragma unroll
         for (int u = 0; u < DEEP; u++)
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
+            for (int h = 0; h < 2; h += STAGE_STEPS) {
                 barrier_wait(full + at.stage * 8, at.phase);
                 wgmma_fence();
 #pragma unroll
-                for (int r = 0; r < ROWS; r++) {
-                    const uint4 v = now.v[u][r][0], w = now.v[u][r][1];
-                    const u32 x[4] = { h ? v.z : v.x, h ? w.z : w.x, h ? v.w : v.y, h ? w.w : w.y };
-                    wgmma(sums[r], x, descriptor(stages + at.stage * STAGE_BYTES, 128, 256));
-                }
+                for (int i = h; i < h + STAGE_STEPS; i++)
+#pragma unroll
+                    for (int r = 0; r < ROWS; r++) {
+                        const uint4 v = now.v[u][r][0], w = now.v[u][r][1];
+                        const u32 x[4] = { i ? v.z : v.x, i ? w.z : w.x, i ? v.w : v.y, i ? w.w : w.y };
+                        wgmma(sums[r], x, descriptor(stages + at.stage * STAGE_BYTES + (i - h) * STEP_BYTES, 128, 256));
+                    }
                 wgmma_commit();
                 wgmma_wait<1>();
                 release();
@@ -373,6 +478,8 @@ DI void consume(const conv_meta_params &p, u32 stages, u32 full, u32 empty)
         }
         if (p.parts)
             store_part(p, sums, done.split, done.m0 + row, done.n0, lane);
+        else if (quick)
+            store_quick(p, sums, done.m0 + row, done.n0, lane);
         else
             store(p, sums, done.m0 + row, done.n0, lane);
         if (id >= p.tiles)

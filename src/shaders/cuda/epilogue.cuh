@@ -31,18 +31,24 @@ static __device__ __forceinline__ float meta_sigmoid(float a)
     return 1.0f / (1.0f + __expf(-a));
 }
 
-/* As map/map_short.glsl: to 16 bits. */
+static __device__ __forceinline__ float exp2_short(float a)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
+    return y;
+}
+
+/* To 16 bits. The logarithm of the odds of the normal distribution is odd: by a polynomial that minimises the largest
+ * relative error of the result, 7e-5, for |a| < 5.6, behind which results are below 1e-7. */
 static __device__ __forceinline__ float short_gelu(float a)
 {
-    const float x = fabsf(a) * 0.707106781f, z = 1.0f - __fdividef(4.0f, x + 2.0f);
-    const float erfcx =
-        0.25539567f +
-        z * (-0.427187442f +
-             z * (0.241660219f +
-                  z * (-0.0789528188f +
-                       z * (0.00370958594f + z * (0.00687716139f + z * (-0.000780456388f + z * -0.000752170489f))))));
-    const float outside = __expf(-x * x) * erfcx; /* 0 where that underflows */
-    return a * (a < 0 ? 0.5f * outside : 1.0f - 0.5f * outside);
+    const float u = a * a;
+    const float odds =
+        a * (2.30181694f +
+             u * (0.105406843f +
+                  u * (-3.43592546e-4f +
+                       u * (-1.1252219e-4f + u * (7.16140312e-6f + u * (-1.98590811e-7f + u * 2.14738494e-9f))))));
+    return __fdividef(a, 1.0f + exp2_short(-odds));
 }
 
 /* Operations that are more than arithmetic: a function of its own, since few epilogues have one. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products by tiles of 64 * GROUPS * ROWS x TILE_N of a B that gemm_pack.cu has packed. Each multiprocessor has one
  * workgroup, which takes one tile after the other: GROUPS warpgroups multiply, a thread of another one brings B into a ring
- * of stages of 16 rows in shared memory, which runs on over the tiles. A goes from memory straight into the registers of
+ * of stages of 16 * STAGE_STEPS rows in shared memory, which runs on over the tiles. A goes from memory straight into the registers of
  * wgmma; the next 32 * DEEP elements of each row are loaded while these are multiplied. wgmma may have the elements along K
- * in any order that A and B agree on: of 32, lane t of a row has 8t to 8t + 7. WHOLE: K is a multiple of 128. With several splits, workgroups sum parts of
- * K, and gemm_sum.cu adds them up. */
+ * in any order that A and B agree on: of 32, lane t of a row has 8t to 8t + 7. Likewise B's columns are packed in the order
+ * in which lane t of a row has sums of 8t to 8t + 7 of 32. WHOLE: K is a multiple of 32 * DEEP. With several splits,
+ * workgroups sum parts of K, and gemm_sum.cu adds them up. */
 #include "shaders/cuda/barrier.cuh"
 #include "shaders/cuda/gemm_finish_wide.cuh"
 #include "shaders/cuda/turn.cuh"
@@ -18,7 +19,9 @@
 #define WARPS       (4 * GROUPS)
 #define THREADS     (128 * GROUPS + 128)
 #define STAGES      (GEMM_RING_BYTES / STAGE_BYTES)
-#define STAGE_BYTES (TILE_N * 32)
+#define STAGE_STEPS (TILE_N > 128 ? 1 : 2) /* wgmmas of each row of tiles that are waited for together */
+#define STEP_BYTES  (TILE_N * 32)
+#define STAGE_BYTES (STAGE_STEPS * STEP_BYTES)
 #ifdef HALF_SUMS
 #define SUM u32
 #define SUMS (TILE_N / 4)
@@ -49,12 +52,12 @@ struct place {
 };
 DEVICE struct place place_of(const struct gemm_meta_params &p, u32 id)
 {
-    const u32 of_batch = p.tiles_m * p.tiles_n, padded = (p.k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * GEMM_PACKED_K;
+    const u32 of_batch = p.tiles_m * p.tiles_n;
     const u32 number = id / of_batch, split = number / p.batches;
     struct place at = { number - split * p.batches, split };
     u32 tile_m, tile_n;
     at.from = split * p.split_depth;
-    at.units = (min(at.from + p.split_depth, padded) - at.from) / UNIT;
+    at.units = (min(p.split_depth, p.k - at.from) + UNIT - 1) / UNIT;
     tile_of(p, id % of_batch, &tile_m, &tile_n);
     at.m0 = tile_m * 64 * GROUPS * ROWS;
     at.n0 = tile_n * TILE_N;
@@ -71,11 +74,12 @@ DEVICE void produce(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
         const char *from = (const char *)p.b + (p.packed_batch ? at.batch : 0) * (i64)p.packed_batch * 16 +
                            ((i64)(at.n0 / GEMM_PACKED_N) * panel + at.from / 16) * GEMM_PACKED_BYTES +
                            at.n0 % GEMM_PACKED_N * 32;
-        for (i32 step = 0; step < at.units * (UNIT / 16); step++) {
+        for (i32 stage = 0; stage < at.units * (UNIT / 16 / STAGE_STEPS); stage++) {
             barrier_wait(empty + next.stage * 8, next.phase);
             barrier_expect(full + next.stage * 8, STAGE_BYTES);
-            copy_bulk(stages + next.stage * STAGE_BYTES, from, STAGE_BYTES, full + next.stage * 8);
-            from += GEMM_PACKED_BYTES;
+#pragma unroll
+            for (int i = 0; i < STAGE_STEPS; i++, from += GEMM_PACKED_BYTES)
+                copy_bulk(stages + next.stage * STAGE_BYTES + i * STEP_BYTES, from, STEP_BYTES, full + next.stage * 8);
             advance(next);
         }
     }
@@ -103,86 +107,120 @@ DEVICE void load_a(const struct gemm_meta_params &p, const element *const (&a)[R
 #endif
 }
 
-/* Lanes of a quad exchange what they have of four times 8 columns, so that each stores 16 bytes. */
-DEVICE void store(const struct gemm_meta_params &p, const SUM (&sums)[SUMS], element *y, i32 row, i32 n0, int lane)
+#define NUMBERS (TILE_N / 16) /* of a lane: eight neighbouring columns of each 32, in its two rows */
+
+/* Results `number` of a lane: those of its first row before those of the other one. */
+DEVICE void take(const SUM (&sums)[SUMS], int number, float (&v)[WIDE])
 {
-    const int t = lane % 4;
+    const int half = number / (NUMBERS / 2), group = number % (NUMBERS / 2);
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const i32 line = row + lane / 4 + 8 * h;
-        element *to = y + (i64)line * p.y_m;
-#pragma unroll
-        for (int j = 0; j < TILE_N / 8; j += 4) {
-            u32 v[4];
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < WIDE / 2; i++) {
 #ifdef HALF_SUMS
-                const float2 pair = unpack(sums[2 * (j + i) + h], false);
-                v[i] = p.alpha == 1 ? sums[2 * (j + i) + h] : pack2(pair.x * p.alpha, pair.y * p.alpha, false);
+        const float2 pair = unpack(sums[2 * (4 * group + i) + half], false);
+        v[2 * i] = pair.x;
+        v[2 * i + 1] = pair.y;
 #else
-                v[i] = pack2(sums[4 * (j + i) + 2 * h] * p.alpha, sums[4 * (j + i) + 2 * h + 1] * p.alpha, IS_BFLOAT16);
+        v[2 * i] = sums[4 * (4 * group + i) + 2 * half];
+        v[2 * i + 1] = sums[4 * (4 * group + i) + 2 * half + 1];
 #endif
-            }
-            const uint4 w = transpose_quad(make_uint4(v[0], v[1], v[2], v[3]), lane);
-            const i32 column = n0 + j * 8 + t * 8;
-            if (line < (i32)p.m && column < (i32)p.n)
-                *(uint4 *)(to + column) = w;
-        }
+    }
+}
+
+DEVICE struct wide_place place_in(const struct gemm_meta_params &p, u32 batch, i32 row, i32 n0, int lane)
+{
+    const u32 outer = batch / p.batch_size;
+    return { outer, batch - outer * p.batch_size, row + lane / 4, n0 + lane % 4 * WIDE, (i32)p.n - n0 - lane % 4 * WIDE };
+}
+
+DEVICE void scale_sums(SUM (&sums)[SUMS], float alpha)
+{
+    if (alpha == 1)
+        return;
+#pragma unroll
+    for (int i = 0; i < SUMS; i++) {
+#ifdef HALF_SUMS
+        const float2 pair = unpack(sums[i], false);
+        sums[i] = pack2(pair.x * alpha, pair.y * alpha, false);
+#else
+        sums[i] *= alpha;
+#endif
+    }
+}
+
+/* Vectors that need no more than this. */
+DEVICE void store_plain(const struct gemm_meta_params &p, const SUM (&sums)[SUMS], const struct wide_place &tile)
+{
+    element *y = (element *)p.y + line_of(p.y_batch, p.y_m, 1, tile).at;
+#pragma unroll
+    for (int number = 0; number < NUMBERS; number++) {
+        const int half = number / (NUMBERS / 2), columns = number % (NUMBERS / 2) * 32;
+        float v[WIDE];
+        take(sums, number, v);
+        const uint4 out = make_uint4(pack2(v[0], v[1], IS_BFLOAT16), pack2(v[2], v[3], IS_BFLOAT16),
+                                     pack2(v[4], v[5], IS_BFLOAT16), pack2(v[6], v[7], IS_BFLOAT16));
+        if (tile.row + half * 8 < (i32)p.m && tile.count > columns)
+            *(uint4 *)(y + (i64)(half * 8) * p.y_m + columns) = out;
     }
 }
 
 #ifndef HALF_SUMS
-#define PAIRS (TILE_N / 64) /* of a row: two times eight results of each lane of a quad */
+#define PAIRS (TILE_N / 64) /* of a row: two times eight results of a lane, APART */
 
-DEVICE void transpose_quad(float &x, float &y, float &z, float &w, int lane)
+/* Each pair of numbers has a case with its registers, so that what follows is there once: code that a tile runs through
+ * only once costs more than these copies. */
+DEVICE void take_pair(const SUM (&sums)[SUMS], int number, struct wides &out)
 {
-    const uint4 v = transpose_quad(
-        make_uint4(__float_as_uint(x), __float_as_uint(y), __float_as_uint(z), __float_as_uint(w)), lane);
-    x = __uint_as_float(v.x), y = __uint_as_float(v.y), z = __uint_as_float(v.z), w = __uint_as_float(v.w);
-}
-
-/* Pair `number` of a lane, those of its first row before those of the other one. Each number has a case with its
- * registers, so that what follows is there once. */
-DEVICE void take_pair(const SUM (&sums)[SUMS], int number, int lane, struct wides &out)
-{
-    float v[2][8]; /* even and odd columns of eight times eight */
     switch (number) {
-#define PAIR(n)                                                                                                            case n:                                                                                                                    for (int c = 0; c < 8; c++)                                                                                                for (int odd = 0; odd < 2; odd++)                                                                                          v[odd][c] = sums[(n) < 2 * PAIRS ? 4 * ((n) % PAIRS * 8 + c) + 2 * ((n) / PAIRS) + odd : 0];                   break;
+#define PAIR(n)                                                                                                        \
+    case n:                                                                                                            \
+        take(sums, 2 * (n), out.part[0].v);                                                                            \
+        take(sums, 2 * (n) + 1, out.part[1].v);                                                                        \
+        break;
         PAIR(0) PAIR(1) PAIR(2)
 #if PAIRS > 2
         PAIR(3) PAIR(4) PAIR(5) PAIR(6)
-    default:
-        PAIR(7)
-#else
-    default:
-        PAIR(3)
 #endif
+    default:
+        take(sums, NUMBERS - 2, out.part[0].v);
+        take(sums, NUMBERS - 1, out.part[1].v);
     }
-#pragma unroll
-    for (int part = 0; part < WIDES; part++)
-#pragma unroll
-        for (int odd = 0; odd < 2; odd++) {
-            float *x = v[odd] + 4 * part;
-            transpose_quad(x[0], x[1], x[2], x[3], lane);
-#pragma unroll
-            for (int c = 0; c < 4; c++)
-                out.part[part].v[2 * c + odd] = x[c];
-        }
 }
 
-/* Results with an epilogue, or that are no vectors. */
-DEVICE void store_any(const struct gemm_meta_params &p, const SUM (&sums)[SUMS], u32 batch, i32 row, i32 n0, int lane)
+/* Adds vectors of an operand. */
+DEVICE void add_operand(const struct gemm_meta_params &p, SUM (&sums)[SUMS], const struct wide_place &tile, int operand)
 {
-    const u32 outer = batch / p.batch_size;
-    const struct wide_place tile = { outer, batch - outer * p.batch_size, row + lane / 4, n0 + lane % 4 * 8,
-                                     (i32)p.n - n0 - lane % 4 * 8 };
+    const struct wide_operand from = early_operand(p, operand, tile);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        uint4 vectors[NUMBERS / 2];
+#pragma unroll
+        for (int i = 0; i < NUMBERS / 2; i++) {
+            const bool is_there = tile.row + half * 8 < (i32)p.m && tile.count > i * 32;
+            vectors[i] = is_there ? load_cached(from.from + (i64)(tile.row + half * 8) * from.along_m + i * 32)
+                                  : make_uint4(0, 0, 0, 0);
+        }
+#pragma unroll
+        for (int i = 0; i < NUMBERS / 2; i++) {
+            const struct wide v = unpack8(vectors[i], IS_BFLOAT16);
+#pragma unroll
+            for (int j = 0; j < WIDE; j++)
+                sums[16 * i + j / 2 * 4 + 2 * half + j % 2] += v.v[j];
+        }
+    }
+}
+
+/* Results with any epilogue, or that are no vectors. */
+DEVICE void store_any(const struct gemm_meta_params &p, const SUM (&sums)[SUMS], const struct wide_place &tile)
+{
+    const bool quick = p.flags & GEMM_QUICK;
     const struct wide_operand operands[GEMM_EARLY] = { early_operand(p, 0, tile), early_operand(p, 1, tile) };
     uint4 early[GEMM_EARLY][WIDES];
     auto load = [&](int number) {
         const i32 line = tile.row + number / PAIRS * 8, columns = number % PAIRS * 64;
-        const i32 count = number < 2 * PAIRS && line < (i32)p.m ? tile.count - columns : 0;
-        load_early_wides(operands[0], line, columns, count, early[0]);
-        load_early_wides(operands[1], line, columns, count, early[1]);
+        const i32 count = number < 2 * PAIRS && line < (i32)p.m && !quick ? tile.count - columns : 0;
+#pragma unroll
+        for (int i = 0; i < GEMM_EARLY; i++)
+            load_early_wides(operands[i], line, columns, count, early[i]);
     };
     load(0);
 #pragma unroll 1
@@ -192,32 +230,68 @@ DEVICE void store_any(const struct gemm_meta_params &p, const SUM (&sums)[SUMS],
         at.row += number / PAIRS * 8;
         at.column += number % PAIRS * 64;
         at.count = at.row < (i32)p.m ? tile.count - number % PAIRS * 64 : 0;
-        take_pair(sums, number, lane, v);
-        scale_all(v, p.alpha);
-        /* The next operands are on their way during what follows. */
-        if (p.flags & GEMM_QUICK) {
-            add_early(p, v, early);
-            load(number + 1);
+        take_pair(sums, number, v);
+        if (quick)
             finish_quick(p, v);
-        } else {
+        else
             finish_any(p, v, early, at);
-            load(number + 1);
-        }
+        load(number + 1);
         store_wides(p, v, at);
     }
 }
 
-/* Sums of a part of K. */
-DEVICE void store_part(const struct gemm_meta_params &p, const SUM (&sums)[SUMS], const struct place &at, i32 row, int lane)
+template <u32 CODE> DEVICE void run_each(SUM (&sums)[SUMS], const struct meta_step &step)
 {
 #pragma unroll
-    for (int h = 0; h < 2; h++) {
-        const i32 line = row + lane / 4 + 8 * h, column = at.n0 + lane % 4 * 2;
-        float *to = (float *)p.parts + (((u64)at.split * p.batches + at.batch) * p.m + line) * p.part_line + column;
+    for (int i = 0; i < SUMS; i++)
+        sums[i] = CODE == META_GELU ? short_gelu(sums[i]) : meta_step_run(CODE, sums[i], 0, step.p, step.q);
+}
+
+/* The step of GEMM_PLAIN that is not an early operand's. */
+DEVICE void run_step(SUM (&sums)[SUMS], const struct meta_step &step)
+{
+    if (step.code == META_GELU)
+        run_each<META_GELU>(sums, step);
+    else if (step.code == META_RELU)
+        run_each<META_RELU>(sums, step);
+    else if (step.code == META_CLAMP)
+        run_each<META_CLAMP>(sums, step);
+    else
+        run_each<META_SWISH>(sums, step);
+}
+
+DEVICE void store(const struct gemm_meta_params &p, SUM (&sums)[SUMS], const struct wide_place &tile)
+{
+    u32 adds = 0;
+    scale_sums(sums, p.alpha);
+    if (p.flags & GEMM_QUICK)
+#pragma unroll 1
+        for (; adds < GEMM_EARLY && p.early[adds]; adds++)
+            add_operand(p, sums, tile, adds);
+    if (!(p.flags & GEMM_PLAIN)) {
+        store_any(p, sums, tile);
+        return;
+    }
+    if (adds < p.epilogue.count)
+        run_step(sums, p.epilogue.steps[adds]);
+    store_plain(p, sums, tile);
+}
+
+/* Sums of a part of K. */
+DEVICE void store_part(const struct gemm_meta_params &p, const SUM (&sums)[SUMS], u32 split, u32 batch,
+                       const struct wide_place &tile)
+{
+    float *to = (float *)p.parts + (((u64)split * p.batches + batch) * p.m + tile.row) * p.part_line + tile.column;
 #pragma unroll
-        for (int j = 0; j < TILE_N / 8; j++)
-            if (line < (i32)p.m && column + j * 8 < (i32)p.part_line)
-                *(float2 *)(to + j * 8) = make_float2(sums[4 * j + 2 * h], sums[4 * j + 2 * h + 1]);
+    for (int number = 0; number < NUMBERS; number++) {
+        const int half = number / (NUMBERS / 2), columns = number % (NUMBERS / 2) * 32;
+        float v[WIDE];
+        take(sums, number, v);
+        if (tile.row + half * 8 < (i32)p.m && tile.column + columns < (i32)p.part_line) {
+            float4 *vectors = (float4 *)(to + (u64)(half * 8) * p.part_line + columns);
+            vectors[0] = make_float4(v[0], v[1], v[2], v[3]);
+            vectors[1] = make_float4(v[4], v[5], v[6], v[7]);
+        }
     }
 }
 #endif
@@ -226,7 +300,7 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
 {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, row = warp / 4 * 64 * ROWS + warp % 4 * 16;
     struct ring at = { 0, 0 };
-    i32 before = -1; /* stage that the last wgmma but one has read */
+    i32 before = -1; /* stage that the last wgmmas but one stage's have read */
     SUM sums[ROWS][SUMS];
     struct fragments a[2];
     const element *from[ROWS][2];
@@ -254,15 +328,17 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
                     now.v[u][i / 2][i % 2] = make_uint4(0, 0, 0, 0);
 #endif
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
+            for (int h = 0; h < 2; h += STAGE_STEPS) {
                 barrier_wait(full + at.stage * 8, at.phase);
                 wgmma_fence();
 #pragma unroll
-                for (int r = 0; r < ROWS; r++) {
-                    const uint4 v = now.v[u][r][0], w = now.v[u][r][1];
-                    const u32 x[4] = { h ? v.z : v.x, h ? w.z : w.x, h ? v.w : v.y, h ? w.w : w.y };
-                    wgmma(sums[r], x, descriptor(stages + at.stage * STAGE_BYTES, 128, 256));
-                }
+                for (int i = h; i < h + STAGE_STEPS; i++)
+#pragma unroll
+                    for (int r = 0; r < ROWS; r++) {
+                        const uint4 v = now.v[u][r][0], w = now.v[u][r][1];
+                        const u32 x[4] = { i ? v.z : v.x, i ? w.z : w.x, i ? v.w : v.y, i ? w.w : w.y };
+                        wgmma(sums[r], x, descriptor(stages + at.stage * STAGE_BYTES + (i - h) * STEP_BYTES, 128, 256));
+                    }
                 wgmma_commit();
                 wgmma_wait<1>();
                 release();
@@ -296,16 +372,18 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
             start();
         }
 #pragma unroll
-        for (int r = 0; r < ROWS; r++)
-#ifndef HALF_SUMS
+        for (int r = 0; r < ROWS; r++) {
+            const struct wide_place tile = place_in(p, done.batch, done.m0 + row + r * 64, done.n0, lane);
+#ifdef HALF_SUMS
+            scale_sums(sums[r], p.alpha);
+            store_plain(p, sums[r], tile);
+#else
             if (p.parts)
-                store_part(p, sums[r], done, done.m0 + row + r * 64, lane);
-            else if (!(p.flags & GEMM_PLAIN))
-                store_any(p, sums[r], done.batch, done.m0 + row + r * 64, done.n0, lane);
+                store_part(p, sums[r], done.split, done.batch, tile);
             else
+                store(p, sums[r], tile);
 #endif
-                store(p, sums[r], (element *)p.y + batch_offset(p.y_batch, done.batch, p.batch_size),
-                      done.m0 + row + r * 64, done.n0, lane);
+        }
         if (id >= tiles)
             break;
     }

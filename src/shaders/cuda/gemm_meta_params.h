@@ -12,17 +12,19 @@
 #define GEMM_TRANSPOSED 16u /* channels of the epilogue are along M */
 #define GEMM_BFLOAT16   32u /* A, B, and Y unless it is FLOAT32 */
 /* Of large ones: */
-#define GEMM_PLAIN 64u /* vectors of Y along N, no C and no epilogue */
 #define GEMM_QUICK                                                                                                     \
-    128u /* no C; the epilogue adds the early operands in their order, and has at most one step more,                  \
-            without an operand */
+    64u /* no C; the epilogue adds the early operands in their order, and has at most one step more, without an        \
+           operand */
+#define GEMM_PLAIN                                                                                                     \
+    128u /* GEMM_QUICK with vectors of Y along N, and no more steps than one of META_RELU, META_CLAMP, META_SWISH and  \
+            META_GELU */
 
 /* Operands of the epilogue that are loaded before sums are there. */
 #define GEMM_EARLY 2
 
 /* Packed B: [batch, N / 256, K / 16, 32, 2, 8, 8] elements, zeros behind its ends, along K up to a multiple of 128: for
  * each 16 rows and 8 columns two matrices of 8 columns x 8 rows. Of 32 rows, column t * 2 + e of matrix c of 16 h has
- * row 8t + 4h + 2c + e. */
+ * row 8t + 4h + 2c + e. Of 32 columns, column t * 2 + e of the matrices j of 4 is 8t + 2j + e. */
 #define GEMM_PACKED_N     256
 #define GEMM_PACKED_K     128
 #define GEMM_PACKED_BYTES 8192 /* of 16 rows */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packs B for gemm_large.cu: a thread a matrix of 8 x 8 elements. */
+/* Packs B for gemm_large.cu: a thread takes 8 x 8 elements. Of 32 columns, 8t + 2j + e is column 2t + e of matrix j. */
 #include "shaders/cuda/gemm_meta.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) meta_kernel(const __grid_constant__ struct gemm_meta_params p)
@@ -48,7 +48,8 @@ extern "C" __global__ void __launch_bounds__(256) meta_kernel(const __grid_const
     }
 #pragma unroll
     for (int n = 0; n < 8; n++)
-        matrices[(matrix / 2 * 32 + n8) * 2 + c][n] = make_uint4(pairs[n][0], pairs[n][1], pairs[n][2], pairs[n][3]);
+        matrices[(matrix / 2 * 32 + n8 / 4 * 4 + n / 2) * 2 + c][n8 % 4 * 2 + n % 2] =
+            make_uint4(pairs[n][0], pairs[n][1], pairs[n][2], pairs[n][3]);
     __syncthreads();
 #pragma unroll
     for (int i = 0; i < 8; i++) {

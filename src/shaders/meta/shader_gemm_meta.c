@@ -20,8 +20,9 @@
 #define PARTS_MAX        (256ull << 20)
 #define FORCED_SPLITS    3                         /* for tests */
 #define TENSORS          (4 + META_EPILOGUE_STEPS) /* A, B, C, Y and the operands of the epilogue */
-#define FINISH_US        1e-4f                     /* of a result that large kernels do not store as it is; */
-#define SCATTER_US       2e-4f                     /* and not in vectors */
+#define STORE_US         7e-5f                     /* of a result of large kernels in vectors; */
+#define FINISH_US        6e-5f                     /* more with an epilogue; */
+#define SCATTER_US       2e-4f                     /* not in vectors */
 #define RESULTS_MAX      (64 * 64) /* of small GEMMs, for each multiprocessor: with more, other kernels are as good */
 
 /* A GEMM as kernels see it: the operand in the role of A has its rows in tiles along M. */
@@ -201,22 +202,22 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
 /* ---- kernels ---- */
 
 /* SMALL kernels read B directly, FRAGMENT ones packed ahead of time, as fragments. For others it is packed, if
- * necessary by a dispatch; they have a workgroup for each multiprocessor. Of these only TAIL ones support any K; HALF
- * ones have FLOAT16 sums, and no epilogue. */
-enum form { FORM_SMALL, FORM_FRAGMENT, FORM_LARGE, FORM_HALF, FORM_TAIL };
+ * necessary by a dispatch; they have a workgroup for each multiprocessor. HALF ones have FLOAT16 sums, and no epilogue.
+ */
+enum form { FORM_SMALL, FORM_FRAGMENT, FORM_LARGE, FORM_HALF };
 
-/* Of tiles m x n. The time of a GEMM in microseconds: `fixed`, and `step` for each 32 elements along K of as many tiles
- * as there are multiprocessors. */
+/* Of tiles m x n, for K that is a multiple of `whole`. The time of a GEMM in microseconds: `fixed`, and `step` for each
+ * 32 elements along K of as many tiles as there are multiprocessors. */
 struct kernel {
     enum form form;
     enum shader_meta code[2]; /* of SMALL ones B along N, along K; of others FLOAT16, BFLOAT16 or none */
-    uint32_t m, n;
+    uint32_t m, n, whole;
     float fixed, step;
 };
 
 static const struct kernel kernels[] = {
-#define GEMM_KERNEL(form, code, other, m, n, fixed, step)                                                              \
-    { FORM_##form, { SHADER_META_##code, SHADER_META_##other }, m, n, fixed, step },
+#define GEMM_KERNEL(form, code, other, m, n, whole, fixed, step)                                                       \
+    { FORM_##form, { SHADER_META_##code, SHADER_META_##other }, m, n, whole, fixed, step },
 #include "shaders/meta/gemm_meta_kernels.def"
 #undef GEMM_KERNEL
 };
@@ -276,13 +277,17 @@ static bool is_plain(const struct kern_op *op, const struct gemm_meta_params *p)
     return (p->flags & GEMM_Y_VECTORS) && !(p->flags & GEMM_Y_ALONG_M) && !has_c(op) && !op->epilogue;
 }
 
-/* Of a tile, after its sums. */
-static float finish_time(const struct kernel *kernel, const struct kern_op *op, const struct gemm_meta_params *p)
+/* Of a tile, after its sums; parts are FLOAT32. */
+static float finish_time(const struct kernel *kernel, const struct kern_op *op, const struct gemm_meta_params *p,
+                         uint32_t splits)
 {
     const bool vectors = (p->flags & GEMM_Y_VECTORS) && !(p->flags & GEMM_Y_ALONG_M);
-    if (!takes_packed(kernel) || is_plain(op, p))
+    const float results = (float)(kernel->m * kernel->n);
+    if (!takes_packed(kernel))
         return 0;
-    return (float)(kernel->m * kernel->n) * (vectors ? FINISH_US : SCATTER_US);
+    if (splits > 1)
+        return results * 2 * STORE_US;
+    return results * (!vectors ? SCATTER_US : is_plain(op, p) ? STORE_US : STORE_US + FINISH_US);
 }
 
 static uint32_t split_depth(const struct gemm_meta_params *p, uint32_t splits)
@@ -317,14 +322,14 @@ static float time_of(const struct kernel *kernel, const struct kern_op *op, cons
                               ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US
                               : 0;
     const float sum = splits > 1 ? SUM_US + (float)(part_bytes(p) * splits) / SUM_BYTES_OF_US : 0;
-    return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps + finish_time(kernel, op, p)) + packing + sum;
+    return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps + finish_time(kernel, op, p, splits)) + packing +
+           sum;
 }
 
 static bool takes_splits(const struct kernel *kernel, const struct gemm_meta_params *p, uint32_t splits)
 {
-    return splits == 1 ||
-           ((kernel->form == FORM_LARGE || kernel->form == FORM_TAIL) && part_bytes(p) * splits <= PARTS_MAX &&
-            (uint64_t)(splits - 1) * split_depth(p, splits) < p->k);
+    return splits == 1 || (kernel->form == FORM_LARGE && part_bytes(p) * splits <= PARTS_MAX &&
+                           (uint64_t)(splits - 1) * split_depth(p, splits) < p->k);
 }
 
 /* Parts of K pay while there are multiprocessors without a tile. */
@@ -357,7 +362,7 @@ static bool takes(const struct kernel *kernel, const struct kern_op *op, const s
         return false;
     if (kernel->form == FORM_HALF && (!(op->flags & KERN_FLAG_HALF_PRECISION) || !is_plain(op, p)))
         return false;
-    return kernel->form == FORM_TAIL || p->k % GEMM_PACKED_K == 0;
+    return p->k % kernel->whole == 0;
 }
 
 /* NULL: none. */
@@ -394,8 +399,6 @@ static const struct kernel *plan(const struct kern_op *op, struct product *out)
     p->tiles_m = count(p->m, kernel->m);
     p->tiles_n = count(p->n, kernel->n);
     p->group = GROUP_ROWS;
-    if (is_plain(op, p))
-        p->flags |= GEMM_PLAIN;
     if (has_batches_of_b(p))
         p->packed_batch = (u32)((takes_packed(kernel) ? packed_bytes(p) : fragment_bytes(p)) / 16);
     return kernel;
@@ -422,7 +425,9 @@ static void find_early_wide(struct gemm_meta_params *p)
         quick = quick && p->early[i] == i + 1 && p->epilogue.steps[i].code == META_ADD;
     /* Steps with two arguments have the second one from `p`. */
     quick = quick && (p->epilogue.count == found || last->code > META_MAX);
-    p->flags |= quick ? GEMM_QUICK : 0;
+    const bool plain = p->epilogue.count == found || last->code == META_RELU || last->code == META_CLAMP ||
+                       last->code == META_SWISH || last->code == META_GELU;
+    p->flags |= (quick ? GEMM_QUICK : 0) | (quick && plain && vectors ? GEMM_PLAIN : 0);
 }
 
 /* Steps whose operands are vectors like Y's. */

@@ -11,17 +11,20 @@ static uint32_t count(uint32_t size, uint32_t tile)
 }
 
 /* Rows whose neighbours are `step` apart. In packed form a column's elements are contiguous, `next` after those of the
- * previous column, and each group of eight columns is `group` after the previous one. */
+ * previous column, and each group of eight columns is `group` after the previous one. `sums`: the order of columns of
+ * gemm_meta_params.h, by which a lane has the sums of eight neighbours. */
 struct lines {
     const uint16_t *rows[32];
     int64_t step;
     uint32_t columns, next, group;
+    bool sums;
 };
 
 static inline void pack_lines(const struct lines *lines, uint32_t count, uint16_t *out)
 {
     for (uint32_t n = 0; n < lines->columns; n++) {
-        uint16_t *to = out + (size_t)(n / 8) * lines->group + n % 8 * lines->next;
+        const uint32_t at = lines->sums ? n / 32 * 32 + n / 2 % 4 * 8 + n / 8 % 4 * 2 + n % 2 : n;
+        uint16_t *to = out + (size_t)(at / 8) * lines->group + at % 8 * lines->next;
         for (uint32_t i = 0; i < count; i++)
             to[i] = lines->rows[i][n * lines->step];
     }
@@ -38,7 +41,9 @@ static const uint16_t *row_of(const struct shader_panels *b, uint32_t k)
 /* Rows k0 to k0 + 31 of B, and columns n0 to n0 + 255; elements outside stay zero. */
 static void pack_panel(const struct shader_panels *b, uint32_t n0, uint32_t k0, uint16_t *out)
 {
-    struct lines lines = { .step = b->along_n, .columns = BASE_MIN(GEMM_PACKED_N, b->n - n0), .next = 8, .group = 128 };
+    struct lines lines = {
+        .step = b->along_n, .columns = BASE_MIN(GEMM_PACKED_N, b->n - n0), .next = 8, .group = 128, .sums = true
+    };
     for (uint32_t part = 0; part < 4; part++, out += part == 2 ? GEMM_PACKED_BYTES / 2 - 64 : 64) {
         const uint16_t *rows[8];
         bool whole = true;
