@@ -38,8 +38,8 @@ const char *shader_conv_block_unsupported(const struct kern_op *op)
     return shader_epilogue_unsupported(op);
 }
 
-/* The order of the columns of the GEMM: pixels of an image, or the same pixel of all images, whichever are neighbours in
- * memory. */
+/* The order of the columns of the GEMM: pixels of an image, or the same pixel of all images, whichever are neighbours
+ * in memory. */
 static bool images_first(const struct conv_params *conv)
 {
     return shader_tile_closer(conv->x[0], conv->x[4]);
@@ -73,9 +73,8 @@ static int64_t shares_line(int64_t count, int64_t stride)
 static bool window_first(const struct conv_block_params *params)
 {
     const struct conv_params *conv = &params->conv;
-    const int64_t k = params->channels_first
-                          ? shares_line(conv->in_group, conv->x[1])
-                          : shares_line(conv->kernel[2], (int64_t)conv->dilations[2] * conv->x[4]);
+    const int64_t k = params->channels_first ? shares_line(conv->in_group, conv->x[1])
+                                             : shares_line(conv->kernel[2], (int64_t)conv->dilations[2] * conv->x[4]);
     const int64_t n = params->images_first ? shares_line(params->by_images.size, conv->x[0])
                                            : shares_line(conv->out_sizes[2], (int64_t)conv->steps[2] * conv->x[4]);
     return k >= n;
