@@ -100,6 +100,27 @@ typedef struct ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC {
     DML_REDUCE_FUNCTION Function;
 } ANYDML_SCATTER_REDUCE_ND_OPERATOR_DESC;
 
+/*
+ * The gradient of maxima by their indices: Output = for each element the sum of InputGradient over the windows whose
+ * index, of IndicesTensor, is the element's position in its channel, row-major; sums are computed in FLOAT32 (FLOAT64
+ * for that type), always in the same order. Indices outside their window are ignored. The tensors are [N, C, [D], H,
+ * W]; IndicesTensor (INT32, INT64, UINT32 or UINT64) has the sizes of InputGradientTensor. The windows are those of
+ * DML_OPERATOR_MAX_POOLING2, whose indices also count the channels before.
+ */
+#define ANYDML_OPERATOR_INDEXED_MAX_POOLING_GRAD ((DML_OPERATOR_TYPE)253)
+
+typedef struct ANYDML_INDEXED_MAX_POOLING_GRAD_OPERATOR_DESC {
+    const DML_TENSOR_DESC *InputGradientTensor;
+    const DML_TENSOR_DESC *IndicesTensor;
+    const DML_TENSOR_DESC *OutputGradientTensor;
+    UINT DimensionCount;
+    const UINT *Strides;
+    const UINT *WindowSize;
+    const UINT *StartPadding;
+    const UINT *EndPadding;
+    const UINT *Dilations;
+} ANYDML_INDEXED_MAX_POOLING_GRAD_OPERATOR_DESC;
+
 /* Bit i of a set represents DML_TENSOR_DATA_TYPE i: some tensor of the operator may have that type. */
 struct anydml_operator_info {
     DML_OPERATOR_TYPE Type;

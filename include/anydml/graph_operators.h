@@ -4812,6 +4812,42 @@ static inline anydml_expr AnydmlUnfold(struct anydml_graph *graph, anydml_expr I
 }
 #endif
 
+#if DML_TARGET_VERSION >= 0x3000
+/* dx = sum of dy over the windows whose index is x's */
+struct anydml_indexed_max_pooling_grad_options {
+    struct anydml_output OutputGradientTensor;
+    const UINT *Strides;
+    const UINT *WindowSize;
+    const UINT *StartPadding;
+    const UINT *EndPadding;
+    const UINT *Dilations;
+};
+static inline anydml_expr AnydmlIndexedMaxPoolingGrad(struct anydml_graph *graph, anydml_expr InputGradientTensor, anydml_expr IndicesTensor, const struct anydml_indexed_max_pooling_grad_options *options)
+{
+    ANYDML_INDEXED_MAX_POOLING_GRAD_OPERATOR_DESC desc;
+    DML_OPERATOR_DESC whole;
+    struct anydml_indexed_max_pooling_grad_options o;
+    struct anydml_output outputs[1];
+    anydml_expr inputs[2];
+    memset(&desc, 0, sizeof(desc));
+    memset(outputs, 0, sizeof(outputs));
+    memset(&o, 0, sizeof(o));
+    if (options)
+        o = *options;
+    inputs[0] = InputGradientTensor;
+    inputs[1] = IndicesTensor;
+    outputs[0] = o.OutputGradientTensor;
+    desc.Strides = o.Strides;
+    desc.WindowSize = o.WindowSize;
+    desc.StartPadding = o.StartPadding;
+    desc.EndPadding = o.EndPadding;
+    desc.Dilations = o.Dilations;
+    whole.Type = ANYDML_OPERATOR_INDEXED_MAX_POOLING_GRAD;
+    whole.Desc = &desc;
+    return AnydmlGraphOperator(graph, &whole, inputs, outputs);
+}
+#endif
+
 /* y = x, then y[.., indices[u], ..] = Function(itself, updates[u]) along Axis */
 struct anydml_scatter_reduce_elements_options {
     UINT Axis;

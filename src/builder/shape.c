@@ -75,7 +75,8 @@ struct shape_row {
 };
 
 static const struct shape_row shape_rows[] = {
-#define SHAPE(OPERATOR, RULE) { DML_OPERATOR_##OPERATOR, builder_shape_##RULE },
+#define SHAPE(OPERATOR, RULE)           { DML_OPERATOR_##OPERATOR, builder_shape_##RULE },
+#define SHAPE_EXTENSION(OPERATOR, RULE) { ANYDML_OPERATOR_##OPERATOR, builder_shape_##RULE },
 #include "builder/rules.def"
 };
 

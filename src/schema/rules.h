@@ -38,6 +38,7 @@ bool schema_rule_top_k1(struct schema_check *check);
 bool schema_rule_pooling(struct schema_check *check);
 bool schema_rule_average_pooling_grad(struct schema_check *check);
 bool schema_rule_max_pooling_grad(struct schema_check *check);
+bool schema_rule_indexed_max_pooling_grad(struct schema_check *check);
 bool schema_rule_quantized_average_pooling(struct schema_check *check);
 
 /* shape_normalization.c */

@@ -77,3 +77,11 @@ bool schema_rule_max_pooling_grad(struct schema_check *check)
     const struct schema_tensor output = SCHEMA_TENSOR_OF(desc, OutputGradientTensor);
     return check_batch(check, &gradient, &output);
 }
+
+bool schema_rule_indexed_max_pooling_grad(struct schema_check *check)
+{
+    const ANYDML_INDEXED_MAX_POOLING_GRAD_OPERATOR_DESC *desc = check->desc;
+    const struct schema_tensor input = SCHEMA_TENSOR_OF(desc, InputGradientTensor);
+    const struct schema_tensor output = SCHEMA_TENSOR_OF(desc, OutputGradientTensor);
+    return check_batch(check, &output, &input);
+}

@@ -194,8 +194,7 @@ static void wide_gradient(struct check_rng *rng, struct kern_conv *conv, uint32_
     }
 }
 
-/* Channels innermost in an image whose batch and channels have changed places. */
-static void batch_innermost(struct kern_view *view)
+void check_batch_innermost(struct kern_view *view)
 {
     int64_t stride = view->sizes[0];
     view->strides[0] = 1;
@@ -255,7 +254,7 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
         check_view(rng, &op->tensors[1], w_type, rank, w);
     for (uint32_t t = 0; of_weights && t < 2; t++)
         if (many || check_chance(rng, 2))
-            batch_innermost(&op->tensors[t]);
+            check_batch_innermost(&op->tensors[t]);
     if (conv->has_bias)
         kern_view_set_packed(&op->tensors[op->input_count++], type, rank, (uint32_t[5]){ 1, y[1], 1, 1, 1 });
     if (integer)

@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check_window.h"
 
+/* The maxima's positions instead of X; few of random ones are in their window. */
+static void use_indices(struct check_rng *rng, struct check_case *out, const uint32_t *y)
+{
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_INT64, DML_TENSOR_DATA_TYPE_UINT64,
+                                                  DML_TENSOR_DATA_TYPE_INT32, DML_TENSOR_DATA_TYPE_UINT32 };
+    struct kern_op *op = &out->op;
+    const struct kern_view *dx = &op->tensors[2];
+    const uint32_t rank = op->tensors[1].rank;
+    uint32_t plane = 1;
+    for (uint32_t d = 2; d < rank; d++)
+        plane *= dx->sizes[d];
+    op->u.pool_grad.has_indices = true;
+    op->tensors[0] = op->tensors[1];
+    check_activation_view(rng, &op->tensors[1], types[check_pick(rng, ARRAY_SIZE(types))], rank, y);
+    out->data[0] = CHECK_DATA_POSITIVE;
+    out->data[1] = CHECK_DATA_INDEX;
+    out->index_limit[1] = plane;
+    out->norm_wise = true;
+}
+
 void check_gen_pool_grad(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
@@ -32,6 +52,10 @@ void check_gen_pool_grad(struct check_rng *rng, struct check_case *out)
         check_activation_view(rng, &op->tensors[0], type, pool->spatial + 2, x);
     check_activation_view(rng, &op->tensors[max], type, pool->spatial + 2, y);
     check_activation_view(rng, &op->tensors[1 + max], type, pool->spatial + 2, x);
+    if (max && check_chance(rng, 2)) {
+        use_indices(rng, out, y);
+        return;
+    }
     out->data[0] = max ? CHECK_DATA_SPECIAL : CHECK_DATA_NORMAL;
     out->data[max] = CHECK_DATA_POSITIVE; /* sums of few elements have something to be measured against */
     out->norm_wise = true;

@@ -123,6 +123,7 @@ static void run_blocks(struct bench *bench, check_list_fn *list, uint64_t seed)
         if (has_turn(bench, i, seed))
             bench_run_case(bench, &c, &rng);
     shader_block_force(0, 0);
+    shader_coop_force(0, 0);
 }
 
 /* Those of check_vulkan_norms.c, of whose pipelines few are alike: without a filter a part of them. */
@@ -276,6 +277,8 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
         run_tiles(bench, row->plan == shader_gemm_coop_plan, bench->filter ? count : 1, seed);
     if (row->plan == shader_gemm_block_plan)
         run_blocks(bench, check_vulkan_blocks, seed);
+    if (strstr(row->name, "conv_block"))
+        run_blocks(bench, check_vulkan_gradients, seed);
     if (row->plan == shader_gemm_block_dot_plan)
         run_blocks(bench, check_vulkan_block_bytes, seed);
     if (row->kind == KERN_NORM)

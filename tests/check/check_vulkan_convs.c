@@ -6,6 +6,8 @@
 
 #include "check_window.h"
 
+#include "shaders/gemm/shader_tile.h"
+
 static const struct {
     uint32_t batch, in, size, out, groups, kernel, step, pad;
     bool bare; /* without a bias */
@@ -56,6 +58,62 @@ bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case
     if (i >= ARRAY_SIZE(convs))
         return false;
     set_window(i, convs[i].in, (DML_TENSOR_DATA_TYPE[]){ type, type, type, type }, out);
+    return true;
+}
+
+/* ---- gradients of weights ---- */
+
+/* Of a convolution of several images: an image of the gradient's is a channel, its window an image of the results. */
+static const struct {
+    uint32_t images, channels, out, groups, spatial, size, kernel, step, dilation, pad;
+    bool last; /* channels are innermost */
+} gradients[] = { { 3, 20, 70, 1, 2, 13, 3, 1, 1, 1, false }, { 2, 40, 33, 1, 2, 11, 3, 1, 1, 1, true },
+                  { 2, 3, 130, 1, 2, 30, 7, 2, 1, 3, false }, { 3, 140, 20, 1, 2, 9, 1, 1, 1, 0, true },
+                  { 2, 12, 24, 2, 2, 14, 3, 2, 2, 2, false }, { 4, 33, 140, 1, 2, 8, 1, 2, 1, 0, false },
+                  { 1, 9, 10, 1, 3, 7, 2, 1, 2, 1, false },   { 2, 24, 70, 1, 1, 150, 5, 3, 2, 4, true },
+                  { 3, 36, 36, 1, 2, 12, 3, 1, 1, 1, false }, { 2, 17, 19, 1, 2, 15, 4, 3, 1, 0, true } };
+
+bool check_vulkan_gradients(uint32_t i, struct check_case *out)
+{
+    static const DML_TENSOR_DATA_TYPE types[] = { DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT16,
+                                                  (DML_TENSOR_DATA_TYPE)ANYDML_TENSOR_DATA_TYPE_BFLOAT16 };
+    const uint32_t at = i / 3, rank = at < ARRAY_SIZE(gradients) ? gradients[at].spatial + 2 : 0;
+    uint32_t x[5], w[5], y[5];
+    if (!rank)
+        return false;
+    const uint32_t groups = gradients[at].groups, of_group = gradients[at].channels / groups;
+    *out = (struct check_case){ .op = { .kind = KERN_CONV, .input_count = 2, .output_count = 1 }, .norm_wise = true };
+    struct kern_conv *conv = &out->op.u.conv;
+    conv->spatial = rank - 2;
+    conv->groups = groups;
+    x[0] = of_group;
+    x[1] = groups * gradients[at].images;
+    w[0] = gradients[at].out;
+    w[1] = gradients[at].images;
+    y[0] = gradients[at].out; /* packed with its batch and channels exchanged */
+    y[1] = of_group;
+    for (uint32_t d = 0; d < conv->spatial; d++) {
+        const uint32_t span = (gradients[at].kernel - 1) * gradients[at].dilation + 1, size = gradients[at].size + d;
+        x[2 + d] = size;
+        w[2 + d] = (size + 2 * gradients[at].pad - span) / gradients[at].step + 1;
+        y[2 + d] = gradients[at].kernel;
+        conv->strides[d] = gradients[at].dilation;
+        conv->dilations[d] = gradients[at].step;
+        conv->pad_start[d] = gradients[at].pad;
+    }
+    kern_view_set_packed(&out->op.tensors[0], types[i % 3], rank, x);
+    kern_view_set_packed(&out->op.tensors[1], types[i % 3], rank, w);
+    kern_view_set_packed(&out->op.tensors[2], types[i % 3], rank, y);
+    for (uint32_t t = 0; t < 2 && gradients[at].last; t++)
+        check_batch_innermost(&out->op.tensors[t]);
+    struct kern_view *result = &out->op.tensors[2];
+    const int64_t of_out = result->strides[0];
+    result->sizes[0] = of_group;
+    result->sizes[1] = gradients[at].out;
+    result->strides[0] = result->strides[1];
+    result->strides[1] = of_out;
+    shader_block_force(i % 5, 1 + i % 4);
+    shader_coop_force(i % 7, 1 + i % 4);
     return true;
 }
 

@@ -36,6 +36,8 @@ void check_vulkan_coop(struct check_rng *rng, struct check_case *out);
 
 /* check_vulkan_convs.c: convolutions of vectors of channels, X, W and Y of this type. */
 bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case *out);
+/* Those of gradients of weights. */
+bool check_vulkan_gradients(uint32_t i, struct check_case *out);
 /* The same of bytes, with sums or bytes as results. */
 bool check_vulkan_byte_convs(uint32_t i, struct check_case *out);
 

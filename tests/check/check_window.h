@@ -14,6 +14,8 @@ void check_channels_last(struct kern_view *view);
  * channels.
  */
 void check_filter_last(struct kern_view *w);
+/* Channels innermost in an image whose batch and channels have changed places. */
+void check_batch_innermost(struct kern_view *view);
 
 /* Few results may all happen to be near zero, with nothing to measure errors against: positive inputs then (after
  * everything else is chosen). check_gen_gemm.c. */

@@ -2,7 +2,8 @@
 /* Convolutions and their gradients; im2col. */
 #include "graph.h"
 
-#define SPATIAL_MAX 3
+#define SPATIAL_MAX        3
+#define CONVOLVED_ROWS_MIN 8 /* of a product for each group; fewer have kernels of their own */
 
 /* stride, padding, dilation, transposed, output_padding, groups: consecutive arguments. */
 struct window {
@@ -138,25 +139,37 @@ static bool find_reach(const struct window *w, const struct aten_value *wide, co
     return true;
 }
 
-/* Convolves images with batch and channels exchanged by the gradient, with strides and dilations exchanged. With
- * several groups, each has one channel: these become the channels of a single image. */
+/* Images with batch and channels exchanged. With several groups, their channels are images of which each has the
+ * channels of one. */
+static struct aten_value *exchanged(struct aten_graph *g, const struct window *w, struct aten_value *wide,
+                                    const int64_t *sizes)
+{
+    struct aten_value *seen = aten_view(g, wide, wide->rank, sizes, wide->strides);
+    const int64_t groups = w->groups, of_group = sizes[1] / groups;
+    const int64_t batch_stride = wide->strides[0], channel_stride = wide->strides[1];
+    if (!seen || w->groups == 1)
+        return seen ? aten_transpose(g, seen, 0, 1) : NULL;
+    int64_t split[ATEN_RANK_MAX] = { of_group, groups, sizes[0] }, merged[ATEN_RANK_MAX] = { of_group };
+    int64_t strides[ATEN_RANK_MAX] = { channel_stride, of_group * channel_stride, batch_stride };
+    merged[1] = groups * sizes[0];
+    for (uint32_t i = 2; i < wide->rank; i++) {
+        merged[i] = split[i + 1] = sizes[i];
+        strides[i + 1] = wide->strides[i];
+    }
+    seen = aten_packed(g, aten_view(g, wide, wide->rank + 1, split, strides));
+    return seen ? aten_reshape(g, seen, wide->rank, merged) : NULL;
+}
+
+/* Convolves images with batch and channels exchanged by the gradient, with strides and dilations exchanged. */
 static struct aten_value *convolved_gradient(struct aten_graph *g, const struct window *w, struct aten_value *wide,
                                              struct aten_value *small, const struct aten_value *weight,
                                              const int64_t *sizes, const UINT *end)
 {
     struct aten_desc d[3];
     struct aten_value *dw = aten_new_packed(g, wide->type, weight->rank, weight->sizes);
-    struct aten_value *seen = aten_view(g, wide, wide->rank, sizes, wide->strides);
-    if (!dw || !seen)
+    struct aten_value *in[3] = { exchanged(g, w, wide, sizes), aten_transpose(g, small, 0, 1), NULL };
+    if (!dw || !in[0] || !in[1])
         return NULL;
-    struct aten_value *in[3] = { aten_transpose(g, seen, 0, 1), aten_transpose(g, small, 0, 1), NULL };
-    if (w->groups > 1) {
-        int64_t single[ATEN_RANK_MAX];
-        memcpy(single, sizes, sizeof(single));
-        single[0] = 1;
-        single[1] = w->groups * wide->sizes[0];
-        in[0] = aten_reshape(g, aten_packed(g, in[0]), weight->rank, single);
-    }
     struct aten_value *y = aten_transpose(g, dw, 0, 1);
     DML_CONVOLUTION_OPERATOR_DESC desc = {
         .InputTensor = aten_describe(g, &d[0], in[0]),
@@ -175,8 +188,18 @@ static struct aten_value *convolved_gradient(struct aten_graph *g, const struct 
     return aten_emit(g, DML_OPERATOR_CONVOLUTION, &desc, in, 3, &y, 1) ? dw : NULL;
 }
 
-/* Multiplies the windows' columns by the gradient (for transposed convolutions, by the input) and sums over batch and
- * positions, with one GEMM per group. On CPUs, types with convolution kernels for this use a convolution. */
+/* Whether a convolution computes the gradient: on CPUs, of types with convolution kernels for this, on devices of those
+ * that are summed in FLOAT32, with enough output channels in a group for kernels that compute blocks of results. */
+static bool by_convolution(const struct aten_graph *g, const struct window *w, const struct aten_value *x,
+                           const struct aten_value *weight)
+{
+    if (aten_host_memory(g->device))
+        return x->type == ATEN_FLOAT32 && (w->groups == 1 || weight->sizes[1] == 1);
+    return x->type != ATEN_FLOAT64 && (w->groups == 1 || weight->sizes[0] / w->groups >= CONVOLVED_ROWS_MIN);
+}
+
+/* Otherwise multiplies the windows' columns by the gradient (for transposed convolutions, by the input) and sums over
+ * batch and positions, with one GEMM per group. */
 static struct aten_value *weight_gradient(struct aten_graph *g, const struct window *w, struct aten_value *x,
                                           struct aten_value *dy, const struct aten_value *weight)
 {
@@ -185,8 +208,7 @@ static struct aten_value *weight_gradient(struct aten_graph *g, const struct win
         return aten_scalar(g, x->type, 0);
     int64_t sizes[ATEN_RANK_MAX];
     UINT end[SPATIAL_MAX];
-    if (aten_host_memory(g->device) && x->type == ATEN_FLOAT32 && (w->groups == 1 || weight->sizes[1] == 1) &&
-        find_reach(w, wide, small, weight, sizes, end))
+    if (by_convolution(g, w, x, weight) && find_reach(w, wide, small, weight, sizes, end))
         return convolved_gradient(g, w, wide, small, weight, sizes, end);
     struct aten_value *seen = columns(g, w, wide, weight->sizes + 2, small->sizes + 2);
     if (!seen)

@@ -180,8 +180,43 @@ bool aten_build_max_pool(struct aten_graph *g, const struct aten_node *n)
            result(g, n, 0, made[0]) && result(g, n, 1, made[1]);
 }
 
-/* Adds each gradient at the position of its maximum; arguments: grad_output, self; the last: indices. */
+/* Each element's sum over the windows that contain it and have its index. */
+static struct aten_value *gathered(struct aten_graph *g, const struct pool *p, struct aten_value *dy,
+                                   struct aten_value *indices, const int64_t *sizes)
+{
+    struct aten_desc d[3];
+    struct aten_value *in[2] = { dy, indices }, *dx = aten_new(g, dy->type, dy->rank, sizes);
+    if (!dx)
+        return NULL;
+    ANYDML_INDEXED_MAX_POOLING_GRAD_OPERATOR_DESC desc = { aten_describe(g, &d[0], dy),
+                                                           aten_describe(g, &d[1], indices),
+                                                           aten_describe(g, &d[2], dx),
+                                                           p->spatial,
+                                                           p->strides,
+                                                           p->window,
+                                                           p->start,
+                                                           p->end,
+                                                           p->dilations };
+    return aten_emit(g, ANYDML_OPERATOR_INDEXED_MAX_POOLING_GRAD, &desc, in, 2, &dx, 1) ? dx : NULL;
+}
+
+/* max_pool*d_with_indices_backward(grad_output, self, kernel_size, stride, padding, dilation, ceil_mode, indices) */
 bool aten_build_max_pool_backward(struct aten_graph *g, const struct aten_node *n)
+{
+    const int32_t type = n->outputs[0].type;
+    struct aten_value *dy = input(g, n, 0, type), *x = input(g, n, 1, type), *indices = input(g, n, 7, ATEN_INT64);
+    struct pool p;
+    if (!x || !dy || !indices)
+        return false;
+    if (!aten_elements(x))
+        return aten_result(g, n, 0, aten_scalar(g, type, 0));
+    return read_pool(g, n, 2, true, x->sizes + 2, dy->sizes + 2, &p) &&
+           result(g, n, 0, gathered(g, &p, dy, indices, x->sizes));
+}
+
+/* Of windows that differ: adds each gradient at the position of its maximum; arguments: grad_output, self; the last:
+ * indices. */
+bool aten_build_uneven_max_pool_backward(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t type = aten_wide(n->outputs[0].type);
     struct aten_value *dy = input(g, n, 0, type), *x = input(g, n, 1, type);

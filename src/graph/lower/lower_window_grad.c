@@ -39,6 +39,19 @@ HRESULT lower_max_pooling_grad(struct graph_lowering *lowering)
     return lower_done(lowering);
 }
 
+HRESULT lower_indexed_max_pooling_grad(struct graph_lowering *lowering)
+{
+    const ANYDML_INDEXED_MAX_POOLING_GRAD_OPERATOR_DESC *desc = lowering->desc->desc.Desc;
+    struct kern_pool params = { .mode = KERN_POOL_MAX, .has_indices = true };
+    fill_windows(&params, lowering->inputs[0].view.rank - 2, desc->WindowSize, desc->Strides, desc->Dilations,
+                 desc->StartPadding);
+    struct graph_op *op = lower_op(lowering, KERN_POOL_GRAD, lowering->inputs, 2, lowering->outputs, 1);
+    if (!op)
+        return E_OUTOFMEMORY;
+    op->k.u.pool_grad = params;
+    return lower_done(lowering);
+}
+
 /* RESAMPLE_GRAD is the gradient of RESAMPLE1, which rounds to nearest, halves up; RESAMPLE_GRAD1 that of RESAMPLE2. */
 HRESULT lower_resample_grad(struct graph_lowering *lowering)
 {

@@ -163,7 +163,9 @@ struct kern_pool {
 };
 
 /* POOL_GRAD: struct kern_pool with mode average or max. in: [max: X [N, C, S...]], dY [N, C, S'...]; out: dX [N, C,
- * S...]: the gradient of the sum of dY * POOL(X) with respect to X. S' is any size: windows outside X are ignored. */
+ * S...]: the gradient of the sum of dY * POOL(X) with respect to X. S' is any size: windows outside X are ignored.
+ * With has_indices, max only, in: dY, the positions of the maxima in their channel, row-major, 32 or 64 bits, of dY's
+ * sizes; positions outside of their window count for nothing. */
 
 enum kern_softmax_mode { KERN_SOFTMAX_PLAIN, KERN_SOFTMAX_LOG, KERN_SOFTMAX_HARD };
 

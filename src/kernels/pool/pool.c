@@ -8,9 +8,10 @@
 bool pool_shape_init(const struct kern_op *op, struct pool_shape *s)
 {
     const struct kern_pool *pool = &op->u.pool; /* of gradients likewise */
-    const bool grad = op->kind == KERN_POOL_GRAD, grad_max = grad && pool->mode == KERN_POOL_MAX;
-    const struct kern_view *x = &op->tensors[grad && !grad_max], *y = &op->tensors[grad ? grad_max : 1];
-    const struct kern_view *index = !grad && pool->has_indices ? &op->tensors[2] : y;
+    const bool grad = op->kind == KERN_POOL_GRAD, indexed = grad && pool->has_indices;
+    const bool grad_max = grad && pool->mode == KERN_POOL_MAX && !indexed;
+    const struct kern_view *x = &op->tensors[indexed ? 2 : grad && !grad_max], *y = &op->tensors[grad ? grad_max : 1];
+    const struct kern_view *index = !pool->has_indices ? y : &op->tensors[indexed ? 1 : 2];
     const uint32_t rank = pool->spatial + 2, missing = KERN_SPATIAL_MAX - pool->spatial;
     if (!pool->spatial || pool->spatial > KERN_SPATIAL_MAX || x->rank != rank || y->rank != rank || index->rank != rank)
         return false;
@@ -251,6 +252,8 @@ bool kern_pool_grad_f32_accepts(const struct kern_op *op)
         return false;
     if (op->u.pool_grad.mode == KERN_POOL_AVERAGE)
         return s.dilation[0] == 1 && s.dilation[1] == 1 && s.dilation[2] == 1;
+    if (op->u.pool_grad.has_indices)
+        return (double)s.in[0] * (double)s.in[1] * (double)s.in[2] < INT32_MAX;
     pool_window_init(op, &s, &w);
     return s.x[4] == 1 && (double)s.in[0] * (double)s.in[1] * (double)s.in[2] < INT32_MAX &&
            window_floats(&w) <= 256 * 1024;
@@ -270,8 +273,12 @@ void kern_pool_grad_f32_plan(const struct kern_op *op, uint32_t threads, struct 
         return;
     }
     uint64_t plane = (uint64_t)(s.in[0] * s.in[1] * s.in[2]);
-    pool_window_init(op, &s, &w);
     *out = (struct kern_work){ .units = (uint64_t)dx->sizes[0] * dx->sizes[1], .grain = dense_grain(2 * plane) };
+    if (op->u.pool_grad.has_indices) {
+        out->worker_scratch_bytes = ((uint64_t)s.out[2] + (pool_grad_in_place(op) ? 0 : plane)) * sizeof(float);
+        return;
+    }
+    pool_window_init(op, &s, &w);
     out->worker_scratch_bytes =
         (window_floats(&w) + (uint64_t)w.run_floats + (uint64_t)s.out[2] + (pool_grad_in_place(op) ? 0 : plane)) *
         sizeof(float);

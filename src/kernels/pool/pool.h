@@ -61,6 +61,26 @@ DENSE_INLINE void pool_store_index(const struct kern_call *call, int64_t at, uin
         ((uint32_t *)call->data[2])[at] = (uint32_t)index;
 }
 
+/* The position of element `at` of the indices, -1 if it is not in a channel. */
+DENSE_INLINE int64_t pool_load_index(const struct pool_shape *s, const void *indices, DML_TENSOR_DATA_TYPE type,
+                                     int64_t at)
+{
+    const uint64_t plane = (uint64_t)(s->in[0] * s->in[1] * s->in[2]);
+    const uint64_t index = kern_type_bytes(type) == 8           ? ((const uint64_t *)indices)[at]
+                           : type == DML_TENSOR_DATA_TYPE_INT32 ? (uint64_t)((const int32_t *)indices)[at]
+                                                                : ((const uint32_t *)indices)[at];
+    return index < plane ? (int64_t)index : -1;
+}
+
+/* Whether position i along dimension d is in the window of output position `out`. */
+DENSE_INLINE bool pool_has(const struct pool_shape *s, uint32_t d, int64_t out, int64_t i)
+{
+    const int64_t distance = i - (out * s->stride[d] - s->pad[d]);
+    if (s->dilation[d] == 1)
+        return distance >= 0 && distance < s->window[d];
+    return distance >= 0 && distance % s->dilation[d] == 0 && distance / s->dilation[d] < s->window[d];
+}
+
 /* ---- the definition ---- */
 
 /* One output element's window. */

@@ -184,9 +184,51 @@ static void pool_grad_max(const struct kern_call *call, uint64_t begin, uint64_t
     }
 }
 
+/* Adds a row of dY where its indices say. */
+static void pool_grad_row(const struct kern_call *call, const struct pool_shape *s, const int64_t *at, const float *row,
+                          float *sums)
+{
+    const DML_TENSOR_DATA_TYPE type = call->op->tensors[1].type;
+    const uint32_t plane = (uint32_t)(s->in[1] * s->in[2]), width = (uint32_t)s->in[2];
+    int64_t from = pool_offset(s->index, at);
+    for (int64_t i = 0; i < s->out[2]; i++, from += s->index[4]) {
+        const int64_t place = pool_load_index(s, call->data[1], type, from);
+        const uint32_t layer = (uint32_t)place / plane, rest = (uint32_t)place % plane;
+        if (place >= 0 && pool_has(s, 0, at[2], layer) && pool_has(s, 1, at[3], rest / width) &&
+            pool_has(s, 2, i, rest % width))
+            sums[place] += row[i];
+    }
+}
+
+static void pool_grad_indexed(const struct kern_call *call, uint64_t begin, uint64_t end)
+{
+    const struct kern_view *dx = &call->op->tensors[2];
+    const bool in_place = pool_grad_in_place(call->op);
+    struct pool_shape s;
+    pool_shape_init(call->op, &s);
+    float *row = call->worker_scratch, *sums = row + s.out[2];
+    for (uint64_t unit = begin; unit < end; unit++) {
+        int64_t at[5] = { (int64_t)(unit / dx->sizes[1]), (int64_t)(unit % dx->sizes[1]) };
+        if (in_place)
+            sums = (float *)call->data[2] + at[0] * dx->strides[0] + at[1] * dx->strides[1];
+        memset(sums, 0, (size_t)(s.in[0] * s.in[1] * s.in[2]) * sizeof(float));
+        for (at[2] = 0; at[2] < s.out[0]; at[2]++) {
+            for (at[3] = 0; at[3] < s.out[1]; at[3]++) {
+                dense_load_row(call->data[0], pool_offset(s.y, at), s.y[4], call->op->tensors[0].type,
+                               (uint32_t)s.out[2], row);
+                pool_grad_row(call, &s, at, row, sums);
+            }
+        }
+        if (!in_place)
+            pool_grad_store(call, at, sums);
+    }
+}
+
 static void pool_grad_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    if (call->op->u.pool_grad.mode == KERN_POOL_MAX)
+    if (call->op->u.pool_grad.has_indices)
+        pool_grad_indexed(call, begin, end);
+    else if (call->op->u.pool_grad.mode == KERN_POOL_MAX)
         pool_grad_max(call, begin, end);
     else
         pool_grad_average(call, begin, end);

@@ -149,10 +149,26 @@ void kern_pool_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_
 
 /* ---- the gradient: every window distributes its gradient to the elements that it was computed from ---- */
 
+static bool pool_grad_indexed_accepts(const struct kern_op *op)
+{
+    const struct kern_view *dy = &op->tensors[0], *indices = &op->tensors[1], *dx = &op->tensors[2];
+    const bool integer = !dense_is_float(indices->type) && kern_type_bytes(indices->type) >= 4;
+    struct pool_shape s;
+    if (op->epilogue || op->u.pool_grad.mode != KERN_POOL_MAX || op->input_count != 2 || !pool_shape_init(op, &s) ||
+        !dense_is_float(dy->type) || dx->type != dy->type || !integer)
+        return false;
+    for (uint32_t d = 0; d < dx->rank; d++)
+        if ((d < 2 && dy->sizes[d] != dx->sizes[d]) || indices->sizes[d] != dy->sizes[d])
+            return false;
+    return true;
+}
+
 bool kern_pool_grad_any_ref_accepts(const struct kern_op *op)
 {
     const bool max = op->u.pool_grad.mode == KERN_POOL_MAX;
     const struct kern_view *x = &op->tensors[0], *dy = &op->tensors[max], *dx = &op->tensors[max + 1];
+    if (op->u.pool_grad.has_indices)
+        return pool_grad_indexed_accepts(op);
     struct pool_shape s;
     if (op->epilogue || op->u.pool_grad.mode == KERN_POOL_LP || op->input_count != 1u + max ||
         !pool_shape_init(op, &s) || !dense_is_float(x->type) || !dense_same_type(op, 1, op->input_count, x->type) ||
@@ -183,6 +199,18 @@ static void pool_give(void *context, const struct pool_window *window, int64_t o
 {
     struct pool_share *share = context;
     share->sums[position] += share->value;
+}
+
+static void pool_give_to_index(const struct kern_call *call, const struct pool_shape *s, const int64_t *at,
+                               double *sums)
+{
+    const struct kern_view *indices = &call->op->tensors[1];
+    int64_t place = pool_load_index(s, call->data[1], indices->type, pool_offset(s->index, at)), left = place;
+    bool inside = place >= 0;
+    for (uint32_t d = 3; inside && d-- > 0; left /= s->in[d])
+        inside = pool_has(s, d, at[d + 2], left % s->in[d]);
+    if (inside)
+        sums[place] += dense_load(call->data[0], pool_offset(s->y, at), call->op->tensors[0].type);
 }
 
 static void pool_give_back(const struct kern_call *call, const struct pool_shape *s, const int64_t *at, double *sums)
@@ -217,7 +245,10 @@ void kern_pool_grad_any_ref_run(const struct kern_call *call, uint64_t begin, ui
             at[2] = (int64_t)w / s.out[2] / s.out[1];
             at[3] = (int64_t)w / s.out[2] % s.out[1];
             at[4] = (int64_t)w % s.out[2];
-            pool_give_back(call, &s, at, sums);
+            if (call->op->u.pool_grad.has_indices)
+                pool_give_to_index(call, &s, at, sums);
+            else
+                pool_give_back(call, &s, at, sums);
         }
         for (uint64_t i = 0; i < plane; i++) {
             uint32_t where[KERN_RANK_MAX] = { (uint32_t)at[0], (uint32_t)at[1] };

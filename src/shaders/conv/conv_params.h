@@ -24,6 +24,15 @@ struct conv_tile_params {
     uint channels_first;
 };
 
+/* Blocks of sums of the pixels of all images, whose number is batch: channels_first as above; images_first: neighbours
+ * among the columns are the same pixel of neighbouring images. */
+struct conv_block_params {
+    SHADER_STRUCT tile_params tile;
+    SHADER_STRUCT conv_params conv;
+    uint channels_first, images_first;
+    SHADER_STRUCT shader_divisor by_images, by_pixels;
+};
+
 /* Small tiles: m pixels of all images, by_pixels in each, n channels of a group, k elements of a window, which are
  * all_chunks chunks, of which a workgroup sums `chunks`. Workgroups are numbered by tiles along pixels, along channels,
  * groups and splits. For conv_depth.comp, tiles are four channels of a pixel; for conv_strip.comp, tiles_n are vectors

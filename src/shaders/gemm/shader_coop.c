@@ -96,7 +96,7 @@ const struct coop_tile *shader_coop_cut(const struct kern_op *op, struct tile_pa
         BASE_MIN(shader_multiprocessors(op) / tiles_of(params, tile), params->k / TUNE_COOP_SPLIT_MIN);
     params->tiles_m = count(params->m, tile->m);
     params->tiles_n = count(params->n, tile->n);
-    shader_tile_split(op, forced ? forced_splits : splits, params);
+    shader_tile_split(op, forced ? forced_splits : splits, TUNE_SPLITS_MAX, params);
     return tile;
 }
 

@@ -7,12 +7,6 @@
 #define VECTOR  4 /* elements */
 #define FACTORS 4 /* bytes of a word */
 
-/* A tile along M, N and K, an invocation's results along M and N, the groups of invocations that share results, and the
- * minimum number of tiles (tuning.def). */
-struct block_tile {
-    uint32_t m, n, k, side_m, side_n, groups, least;
-};
-
 static const struct block_tile tiles[] = {
 #define TILE(class, kind, m, n, k, least)
 #define COOP_TILE(m, n, k, groups, least)
@@ -88,37 +82,48 @@ static const char *vectors_unsupported(const struct kern_op *op)
                : NULL;
 }
 
+const struct block_tile *shader_block_cut(const struct kern_op *op, uint32_t most, struct tile_params *params)
+{
+    const struct block_tile *tile = choose(op, params);
+    params->tiles_m = count(params->m, tile->m);
+    params->tiles_n = count(params->n, tile->n);
+    shader_tile_split(op, splits_of(op, params, tile), most, params);
+    return tile;
+}
+
+void shader_block_add(const struct kern_op *op, enum shader_code code, const struct block_tile *tile,
+                      const struct tile_params *params, uint32_t flags, size_t parameter_bytes, struct shader_work *out)
+{
+    struct shader_dispatch *dispatch = &out->dispatches[0];
+    shader_tile_add_code(op, code, params, parameter_bytes, out);
+    shader_specialize(op, UINT64_MAX, dispatch); /* always: no other pipeline has this tile */
+    dispatch->constants[2] = tile->n << 16 | tile->m;
+    dispatch->constants[3] = tile->side_n << 24 | tile->side_m << 16 | tile->groups << 8 | tile->k;
+    dispatch->constants[4] =
+        (params->a_along_k ? GEMM_BLOCK_A_ALONG_K : 0) | (params->b_along_k ? GEMM_BLOCK_B_ALONG_K : 0) | flags;
+    dispatch->constants[5] = tile->m / tile->side_m * (tile->n / tile->side_n) * tile->groups;
+    dispatch->constant_count = BASE_MAX(dispatch->constant_count, 6);
+}
+
 static const struct block_tile *cut(const struct kern_op *op, struct tile_params *params)
 {
     *params = shader_gemm_tile_params(op);
     params->a_along_k = along_k(&op->tensors[0], 1);
     params->b_along_k = !is_wide(&op->tensors[1], 1);
-    const struct block_tile *tile = choose(op, params);
-    params->tiles_m = count(params->m, tile->m);
-    params->tiles_n = count(params->n, tile->n);
-    shader_tile_split(op, splits_of(op, params, tile), params);
-    return tile;
+    return shader_block_cut(op, TUNE_SPLITS_MAX, params);
 }
 
 /* Elements of k that an element of the tile has: `factors`. */
 static void plan(const struct kern_op *op, enum shader_code code, uint32_t factors, bool wide_y,
                  struct shader_work *out)
 {
-    struct shader_dispatch *dispatch = &out->dispatches[0];
     struct tile_params params;
     const struct block_tile *tile = cut(op, &params);
     const uint32_t depth = tile->k * factors;
     const bool whole = params.k % depth == 0 && params.depth % depth == 0;
     wide_y = wide_y && params.splits == 1 && is_wide(&op->tensors[op->input_count], 1);
-    shader_tile_add_code(op, code, &params, sizeof(params), out);
-    shader_specialize(op, UINT64_MAX, dispatch); /* always: no other pipeline has this tile */
-    dispatch->constants[2] = tile->n << 16 | tile->m;
-    dispatch->constants[3] = tile->side_n << 24 | tile->side_m << 16 | tile->groups << 8 | tile->k;
-    dispatch->constants[4] = (params.a_along_k ? GEMM_BLOCK_A_ALONG_K : 0) |
-                             (params.b_along_k ? GEMM_BLOCK_B_ALONG_K : 0) | (whole ? GEMM_BLOCK_WHOLE : 0) |
-                             (wide_y ? GEMM_BLOCK_WIDE_Y : 0);
-    dispatch->constants[5] = tile->m / tile->side_m * (tile->n / tile->side_n) * tile->groups;
-    dispatch->constant_count = BASE_MAX(dispatch->constant_count, 6);
+    shader_block_add(op, code, tile, &params, (whole ? GEMM_BLOCK_WHOLE : 0) | (wide_y ? GEMM_BLOCK_WIDE_Y : 0),
+                     sizeof(params), out);
 }
 
 const char *shader_gemm_block_unsupported(const struct kern_op *op)

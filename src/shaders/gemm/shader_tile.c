@@ -63,10 +63,10 @@ const struct tile_size *shader_tile_choose(enum shader_tile_class class, const s
     return best;
 }
 
-void shader_tile_split(const struct kern_op *op, uint64_t splits, struct tile_params *params)
+void shader_tile_split(const struct kern_op *op, uint64_t splits, uint32_t most, struct tile_params *params)
 {
     const uint64_t bytes = kern_view_elements(&op->tensors[op->input_count]) * 4;
-    splits = BASE_MIN(BASE_MIN(splits, (uint64_t)TUNE_SPLITS_MAX), SCRATCH_MAX / bytes);
+    splits = BASE_MIN(BASE_MIN(splits, most), SCRATCH_MAX / bytes);
     splits = BASE_MAX(splits, 1);
     params->depth = (uint32_t)base_align_up((params->k + splits - 1) / splits, DEPTH_UNIT);
     params->splits = count(params->k, params->depth);
@@ -75,7 +75,7 @@ void shader_tile_split(const struct kern_op *op, uint64_t splits, struct tile_pa
 void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params)
 {
     const uint64_t of_result = (uint64_t)params->tiles_m * params->tiles_n * params->batches;
-    shader_tile_split(op, BASE_MIN(TUNE_WORKGROUPS / of_result, params->k / TUNE_SPLIT_MIN), params);
+    shader_tile_split(op, BASE_MIN(TUNE_WORKGROUPS / of_result, params->k / TUNE_SPLIT_MIN), TUNE_SPLITS_MAX, params);
 }
 
 void shader_tile_cut(const struct kern_op *op, enum shader_tile_class class, struct tile_params *params)

@@ -43,8 +43,8 @@ const struct tile_size *shader_tile_choose(enum shader_tile_class class, const s
 
 /* Sets all that sizes decide: m, n, k and batches are set. */
 void shader_tile_cut(const struct kern_op *op, enum shader_tile_class class, struct tile_params *params);
-/* Splits K into at most this many parts. */
-void shader_tile_split(const struct kern_op *op, uint64_t splits, struct tile_params *params);
+/* Splits K into this many parts, at most `most`. */
+void shader_tile_split(const struct kern_op *op, uint64_t splits, uint32_t most, struct tile_params *params);
 /* Splits K into the best number of parts; tiles_m and tiles_n are set, too. */
 void shader_tile_cut_depth(const struct kern_op *op, struct tile_params *params);
 
@@ -79,6 +79,21 @@ static inline bool shader_tile_closer(int64_t stride, int64_t other)
 /* For tests: accepts floating-point GEMMs of any size. */
 void shader_tile_force(enum shader_tile_kind kind);
 enum shader_tile_kind shader_tile_forced(void);
+
+/* ---- register blocking (gemm/block.glsl, shader_gemm_block.c) ---- */
+
+/* A tile along M, N and K, an invocation's results along M and N, the groups of invocations that share results, and the
+ * minimum number of tiles (tuning.def). */
+struct block_tile {
+    uint32_t m, n, k, side_m, side_n, groups, least;
+};
+
+/* Selects the best tile, and sets what depends on it, with at most this many parts along K. */
+const struct block_tile *shader_block_cut(const struct kern_op *op, uint32_t most, struct tile_params *params);
+/* flags: GEMM_BLOCK_WHOLE, GEMM_BLOCK_WIDE_Y */
+void shader_block_add(const struct kern_op *op, enum shader_code code, const struct block_tile *tile,
+                      const struct tile_params *params, uint32_t flags, size_t parameter_bytes,
+                      struct shader_work *out);
 
 /* For tests: 0, the best one, else this tile of BLOCK_TILE, counted from 1 and cyclically, and this many parts along
  * k. */

@@ -62,7 +62,8 @@ static void cut(const struct kern_op *op, struct shape *out)
     out->variant = tiles_of(out, &large) >= blocks / 2 ? &large : &small;
     tile->tiles_m = count(tile->m, out->variant->m);
     tile->tiles_n = count(tile->n, out->variant->n);
-    shader_tile_split(op, BASE_MIN(blocks / tiles_of(out, out->variant), tile->k / TUNE_IGEMM_SPLIT_MIN), tile);
+    shader_tile_split(op, BASE_MIN(blocks / tiles_of(out, out->variant), tile->k / TUNE_IGEMM_SPLIT_MIN),
+                      TUNE_SPLITS_MAX, tile);
     tile->depth = (uint32_t)base_align_up(tile->depth, IGEMM_CHUNK);
     tile->splits = count(tile->k, tile->depth);
 }

@@ -30,6 +30,13 @@ struct pool_plane_params {
     uint columns, include_padding;
 };
 
+/* Strides of images, channels and space. reach: from the first element of a window to its last one. */
+struct pool_index_params {
+    int dy[5], index[5], dx[5];
+    uint pad[3], reach[3], out_sizes[3], channels_last;
+    SHADER_STRUCT shader_divisor by_step[3], by_dilation[3], by_in[3], by_channels;
+};
+
 #define POOL_LAST_GROUP 128 /* GROUP_SIZE of pool_last.comp */
 
 /* enum kern_pool_mode */

@@ -149,7 +149,7 @@ static uint32_t grad_is_max(const struct kern_op *op)
 const char *shader_pool_grad_any_unsupported(const struct kern_op *op)
 {
     struct pool_shape s;
-    if (op->u.pool_grad.mode == KERN_POOL_LP || !pool_shape_init(op, &s))
+    if (op->u.pool_grad.mode == KERN_POOL_LP || op->u.pool_grad.has_indices || !pool_shape_init(op, &s))
         return "no shader for tensors of these ranks";
     for (uint32_t d = 0; d < 3; d++)
         if ((s.window[d] - 1) * s.dilation[d] > INT32_MAX) /* windows that contain an element */

@@ -223,6 +223,7 @@ class OperatorType(IntEnum):
     UNFOLD = 177
     SCATTER_REDUCE_ELEMENTS = 254
     SCATTER_REDUCE_ND = 255
+    INDEXED_MAX_POOLING_GRAD = 253
 
 
 class AxisDirection(IntEnum):

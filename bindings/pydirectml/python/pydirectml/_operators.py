@@ -25,11 +25,12 @@ __all__ = ["AdamOptimizerOutputs", "BatchNormalizationGradOutputs", "BatchNormal
     "depth_to_space", "depth_to_space0", "dequantize", "dequantize_linear", "diagonal_matrix", "diagonal_matrix0",
     "difference_square", "divide", "dynamic_quantize_linear", "equals", "erf", "exp", "fill_value_constant",
     "fill_value_sequence", "floor", "fold", "gather", "gather_elements", "gather_nd", "gather_nd0", "gemm",
-    "greater_than", "greater_than_or_equal", "gru", "identity", "if_", "is_infinity", "is_nan", "join", "less_than",
-    "less_than_or_equal", "local_response_normalization", "local_response_normalization_grad", "log", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "lp_normalization", "lp_pooling", "lp_pooling0", "lstm",
-    "matrix_multiply_integer", "matrix_multiply_integer_to_float", "max", "max_pooling", "max_pooling0", "max_pooling1",
-    "max_pooling_grad", "max_unpooling", "mean", "mean_variance_normalization", "mean_variance_normalization0",
+    "greater_than", "greater_than_or_equal", "gru", "identity", "if_", "indexed_max_pooling_grad", "is_infinity",
+    "is_nan", "join", "less_than", "less_than_or_equal", "local_response_normalization",
+    "local_response_normalization_grad", "log", "logical_and", "logical_not", "logical_or", "logical_xor",
+    "lp_normalization", "lp_pooling", "lp_pooling0", "lstm", "matrix_multiply_integer",
+    "matrix_multiply_integer_to_float", "max", "max_pooling", "max_pooling0", "max_pooling1", "max_pooling_grad",
+    "max_unpooling", "mean", "mean_variance_normalization", "mean_variance_normalization0",
     "mean_variance_normalization1", "min", "modulus_floor", "modulus_truncate", "multihead_attention",
     "multihead_attention1", "multiply", "negate", "nonzero_coordinates", "one_hot", "padding", "padding0", "pow",
     "quantize", "quantize_linear", "quantized_linear_add", "quantized_linear_average_pooling",
@@ -1037,6 +1038,12 @@ def fold(input, window_sizes, output_sizes, strides=(), dilations=(), start_padd
 def unfold(input, window_sizes, strides=(), dilations=(), start_padding=(), end_padding=(), output_sizes=()):
     """y = the input's windows as columns (im2col) (DML_OPERATOR_UNFOLD)"""
     return make("UNFOLD", None, (input,), ((True, 0, output_sizes),), (window_sizes, strides, dilations, start_padding, end_padding))[0]
+
+
+def indexed_max_pooling_grad(input_gradient, indices, window_sizes, strides=(), start_padding=(), end_padding=(),
+                             dilations=(), output_sizes=()):
+    """dx = sum of dy over the windows whose index is x's (ANYDML_OPERATOR_INDEXED_MAX_POOLING_GRAD)"""
+    return make("INDEXED_MAX_POOLING_GRAD", None, (input_gradient, indices), ((True, 0, output_sizes),), (strides, window_sizes, start_padding, end_padding, dilations))[0]
 
 
 def scatter_reduce_elements(input, indices, updates, axis, function):

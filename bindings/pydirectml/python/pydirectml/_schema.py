@@ -1276,6 +1276,17 @@ OPERATORS: dict[str, tuple[int, str, tuple[tuple[str, str, str], ...]]] = {
         ("StartPadding", "*I", "DimensionCount"),
         ("EndPadding", "*I", "DimensionCount"),
     )),
+    "INDEXED_MAX_POOLING_GRAD": (253, "ANYDML_OPERATOR_INDEXED_MAX_POOLING_GRAD", (
+        ("InputGradientTensor", "input", ""),
+        ("IndicesTensor", "input", ""),
+        ("OutputGradientTensor", "output", ""),
+        ("DimensionCount", "length", ""),
+        ("Strides", "*I", "DimensionCount"),
+        ("WindowSize", "*I", "DimensionCount"),
+        ("StartPadding", "*I", "DimensionCount"),
+        ("EndPadding", "*I", "DimensionCount"),
+        ("Dilations", "*I", "DimensionCount"),
+    )),
     "SCATTER_REDUCE_ELEMENTS": (254, "ANYDML_OPERATOR_SCATTER_REDUCE_ELEMENTS", (
         ("InputTensor", "input", ""),
         ("IndicesTensor", "input", ""),
