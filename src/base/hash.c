@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/hash.h"
 
+#include "base/parallel.h"
+
 /* Eight lanes, for enough independent multiplications in flight. A step is a bijection of the lane for every word and
  * of the word for every lane, so no information is lost before the final mix. */
 #define LANES 8
@@ -54,4 +56,37 @@ struct base_hash base_hash(const void *data, size_t size)
         hash.high = finish(step(hash.high, rotate(lanes[i], 32)));
     }
     return hash;
+}
+
+#define PIECE_BYTES ((size_t)1 << 20)
+#define PIECES      256 /* whose hashes are hashed together */
+
+struct pieces {
+    const char *data; /* of the first one */
+    size_t size;      /* of all */
+    struct base_hash hashes[PIECES];
+};
+
+static void hash_pieces(void *context, size_t begin, size_t end, unsigned worker)
+{
+    struct pieces *pieces = context;
+    (void)worker;
+    for (size_t i = begin; i < end; i++)
+        pieces->hashes[i] = base_hash(pieces->data + i * PIECE_BYTES,
+                                      BASE_MIN(pieces->size - i * PIECE_BYTES, PIECE_BYTES));
+}
+
+/* A chain: the hash of all before, and that of the hashes of the next pieces. */
+struct base_hash base_hash_large(const void *data, size_t size)
+{
+    struct base_hash chain[2] = { { size, ~(uint64_t)size } };
+    struct pieces pieces = { .data = data };
+    for (size_t left = size; left; left -= pieces.size, pieces.data += pieces.size) {
+        pieces.size = BASE_MIN(left, PIECES * PIECE_BYTES);
+        const size_t count = (pieces.size + PIECE_BYTES - 1) / PIECE_BYTES;
+        base_parallel_for(count, 1, hash_pieces, &pieces);
+        chain[1] = base_hash(pieces.hashes, count * sizeof(*pieces.hashes));
+        chain[0] = base_hash(chain, sizeof(chain));
+    }
+    return chain[0];
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fast 128-bit hash, limited by memory bandwidth. Accidental collisions are practically impossible; it is not
+/* Fast 128-bit hashes, limited by memory bandwidth. Accidental collisions are practically impossible; they are not
  * cryptographic. */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
@@ -11,5 +11,7 @@ struct base_hash {
 };
 
 struct base_hash base_hash(const void *data, size_t size);
+/* Another function, by the calling thread's team (parallel.h), for large amounts. */
+struct base_hash base_hash_large(const void *data, size_t size);
 
 #endif

@@ -96,3 +96,14 @@ void base_parallel_copy(void *to, const void *from, size_t bytes)
     struct copy copy = { to, from };
     base_parallel_for(bytes, BASE_COPY_GRAIN, copy_range, &copy);
 }
+
+static void zero_range(void *context, size_t begin, size_t end, unsigned worker)
+{
+    (void)worker;
+    memset((char *)context + begin, 0, end - begin);
+}
+
+void base_parallel_zero(void *to, size_t bytes)
+{
+    base_parallel_for(bytes, BASE_COPY_GRAIN, zero_range, to);
+}

@@ -33,8 +33,9 @@ void base_parallel_blocks(size_t units, size_t grain, uint32_t ranges, uint32_t 
 void base_parallel_for(size_t units, size_t grain, base_parallel_fn *fn, void *context);
 
 #define BASE_COPY_GRAIN ((size_t)1 << 20) /* bytes that are worth a thread */
-/* memcpy by the calling thread's team. */
+/* memcpy and memset by the calling thread's team. */
 void base_parallel_copy(void *to, const void *from, size_t bytes);
+void base_parallel_zero(void *to, size_t bytes);
 
 /* Marks the calling thread as a pool worker. */
 void base_parallel_inside(void);

@@ -65,6 +65,11 @@ struct adapter_write {
     const void *data;
 };
 
+struct adapter_writing {
+    void (*copy)(void *to, const void *from, size_t bytes); /* as memcpy: by several threads */
+    bool unfinished; /* the data is not needed any more, but the memory is written when a call without this returns */
+};
+
 /* A checked, resolved buffer range of a dispatch. memory NULL = nothing is bound. */
 struct adapter_binding {
     struct adapter_memory *memory;
@@ -204,7 +209,8 @@ struct adapter_batch {
 typedef HRESULT adapter_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                                       struct adapter_memory **out);
 typedef HRESULT adapter_memory_write(struct adapter_device *device, struct adapter_memory *memory,
-                                     const struct adapter_write *writes, uint32_t count);
+                                     const struct adapter_write *writes, uint32_t count,
+                                     const struct adapter_writing *how);
 typedef void adapter_memory_explain(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                                     char *message);
 typedef HRESULT adapter_tiles_map(struct adapter_device *device, struct adapter_memory *reserved, uint64_t offset,

@@ -68,8 +68,10 @@ typedef HRESULT AnydmlDeviceRecordDispatch(AnydmlDevice *self, ID3D12CommandList
                                            const struct anydml_buffer *buffers, struct anydml_recording *out);
 typedef HRESULT AnydmlDeviceCreateMemory(AnydmlDevice *self, enum adapter_memory_kind kind, uint64_t size,
                                          struct adapter_memory **out, char *message);
+/* Without writes: finishes earlier ones, of all memory. */
 typedef HRESULT AnydmlDeviceWriteMemory(AnydmlDevice *self, struct adapter_memory *memory,
-                                        const struct adapter_write *writes, uint32_t count);
+                                        const struct adapter_write *writes, uint32_t count,
+                                        const struct adapter_writing *how);
 typedef HRESULT AnydmlDeviceCreatePipelines(AnydmlDevice *self, const struct adapter_pipeline_desc *descs,
                                             uint32_t count, struct adapter_pipeline **out);
 typedef HRESULT AnydmlDeviceCreateSequence(AnydmlDevice *self, const struct adapter_step *steps, uint32_t count,

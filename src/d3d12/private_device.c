@@ -141,12 +141,12 @@ static void d3d_private_DestroyMemory(PRIVATE, struct adapter_memory *memory)
 }
 
 static HRESULT d3d_private_WriteMemory(PRIVATE, struct adapter_memory *memory, const struct adapter_write *writes,
-                                       uint32_t count)
+                                       uint32_t count, const struct adapter_writing *how)
 {
     struct d3d_device *device = private_from(iface);
     if (!device->ops->memory_write)
         return E_NOTIMPL;
-    HRESULT hr = device->ops->memory_write(device->adapter, memory, writes, count);
+    HRESULT hr = device->ops->memory_write(device->adapter, memory, writes, count, how);
     return d3d_adapter_result(device, hr, "write memory");
 }
 

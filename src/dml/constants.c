@@ -6,6 +6,7 @@
 
 #include "base/os.h"
 #include "base/pages.h"
+#include "base/parallel.h"
 
 #include <stdlib.h>
 
@@ -34,6 +35,7 @@ struct dml_constants {
     uint64_t batched;
     struct adapter_write writes[BATCH_WRITES];
     uint32_t write_count, batch_memory;
+    bool unfinished; /* the device is still copying */
     char message[ADAPTER_MESSAGE_BYTES];
 };
 
@@ -43,6 +45,26 @@ struct dml_constants *dml_constants_create(struct dml_device *device)
     if (constants)
         constants->device = device;
     return constants;
+}
+
+static HRESULT write(struct dml_constants *constants, uint32_t memory, const struct adapter_write *writes,
+                     uint32_t count)
+{
+    static const struct adapter_writing how = { base_parallel_copy, true };
+    AnydmlDevice *d3d12 = constants->device->d3d12;
+    constants->unfinished = true;
+    return d3d12->lpVtbl->WriteMemory(d3d12, constants->memories[memory].memory, writes, count, &how);
+}
+
+/* In every case: the memory may be destroyed then. */
+static HRESULT finish_writes(struct dml_constants *constants)
+{
+    static const struct adapter_writing how = { base_parallel_copy, false };
+    AnydmlDevice *d3d12 = constants->device->d3d12;
+    if (!constants->unfinished)
+        return S_OK;
+    constants->unfinished = false;
+    return d3d12->lpVtbl->WriteMemory(d3d12, NULL, NULL, 0, &how);
 }
 
 static void release_host(struct dml_constants *constants)
@@ -60,6 +82,7 @@ void dml_constants_destroy(struct dml_constants *constants)
     if (!constants)
         return;
     AnydmlDevice *d3d12 = constants->device->d3d12;
+    finish_writes(constants);
     for (uint32_t i = 0; i < constants->count; i++)
         d3d12->lpVtbl->DestroyMemory(d3d12, constants->memories[i].memory);
     release_host(constants);
@@ -121,11 +144,9 @@ static HRESULT find_room(struct dml_constants *constants, const struct graph_kee
 
 static HRESULT flush(struct dml_constants *constants)
 {
-    AnydmlDevice *d3d12 = constants->device->d3d12;
     if (!constants->write_count)
         return S_OK;
-    HRESULT hr = d3d12->lpVtbl->WriteMemory(d3d12, constants->memories[constants->batch_memory].memory,
-                                            constants->writes, constants->write_count);
+    HRESULT hr = write(constants, constants->batch_memory, constants->writes, constants->write_count);
     constants->write_count = 0;
     constants->batched = 0;
     return hr;
@@ -162,7 +183,7 @@ static const void *filled(struct dml_constants *constants, const struct graph_ke
         constants->filled = base_pages_acquire(&constants->pages, keeping->bytes); /* zeroed */
         constants->filled_bytes = constants->filled ? keeping->bytes : 0;
     } else {
-        memset(constants->filled, 0, keeping->bytes);
+        base_parallel_zero(constants->filled, keeping->bytes);
     }
     if (constants->filled)
         keeping->fill(keeping->context, constants->filled);
@@ -172,22 +193,19 @@ static const void *filled(struct dml_constants *constants, const struct graph_ke
 HRESULT dml_constants_keep(void *context, const struct graph_keeping *keeping, struct graph_kept *out)
 {
     struct dml_constants *constants = context;
-    AnydmlDevice *d3d12 = constants->device->d3d12;
     HRESULT hr = find_room(constants, keeping, out);
     if (FAILED(hr))
         return hr;
     if (keeping->bytes <= BATCHED_BYTES_MAX)
         return add_to_batch(constants, keeping, out);
-    const struct adapter_write write = { out->offset, keeping->bytes,
+    const struct adapter_write whole = { out->offset, keeping->bytes,
                                          keeping->data ? keeping->data : filled(constants, keeping) };
-    if (!write.data)
-        return E_OUTOFMEMORY;
-    return d3d12->lpVtbl->WriteMemory(d3d12, constants->memories[out->memory].memory, &write, 1);
+    return whole.data ? write(constants, out->memory, &whole, 1) : E_OUTOFMEMORY;
 }
 
 HRESULT dml_constants_finish(struct dml_constants *constants)
 {
-    HRESULT hr = flush(constants);
+    HRESULT hr = flush(constants), finished = finish_writes(constants);
     release_host(constants);
-    return hr;
+    return FAILED(hr) ? hr : finished;
 }

@@ -136,7 +136,8 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     options.choices = host ? NULL : &rows.choices;
     options.constant_bytes_max = device->adapter->memory_bytes_max;
     graph->defers = !host && what;
-    /* Folding is limited to small results. */
+    graph->threads = device->threads;
+    /* Passes have little work; what weights need is done by a team of threads. */
     struct base_team before = base_parallel_enter(1);
     uint64_t start = base_now_ns();
     dml_trace_graph(trace, what, id, "before passes", graph);

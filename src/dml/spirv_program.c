@@ -5,6 +5,7 @@
  * its shader kernel (shaders/shader.h). Immutable after creation; any number of queues may encode one concurrently. */
 #include "dml/dispatch_spirv.h"
 
+#include "base/parallel.h"
 #include "dml/metacommands.h"
 #include "dml/shader_binaries.h"
 #include "graph/ir/cost.h"
@@ -262,7 +263,8 @@ static HRESULT write_memory(const struct maker *maker)
         writes[i] =
             (struct adapter_write){ maker->constants[i].offset, maker->constants[i].bytes, maker->constants[i].data };
     writes[maker->constant_count] = (struct adapter_write){ 0, maker->image_bytes, maker->image };
-    HRESULT hr = d3d12->lpVtbl->WriteMemory(d3d12, maker->program->memory, writes, maker->constant_count + 1);
+    HRESULT hr = d3d12->lpVtbl->WriteMemory(d3d12, maker->program->memory, writes, maker->constant_count + 1,
+                                            &(struct adapter_writing){ .copy = base_parallel_copy });
     free(writes);
     return hr;
 }

@@ -131,10 +131,10 @@ static void device_DestroyMemory(PRIVATE, struct adapter_memory *memory)
 }
 
 static HRESULT device_WriteMemory(PRIVATE, struct adapter_memory *memory, const struct adapter_write *writes,
-                                  uint32_t count)
+                                  uint32_t count, const struct adapter_writing *how)
 {
     struct foreign_device *device = foreign_from(self);
-    return adapter_result(device, adapter_vulkan_ops.memory_write(device->adapter, memory, writes, count),
+    return adapter_result(device, adapter_vulkan_ops.memory_write(device->adapter, memory, writes, count, how),
                           "write memory");
 }
 

@@ -405,8 +405,14 @@ static void test_points(struct adapter_queue *direct, struct adapter_queue *copy
 
 /* ---- the adapter's own work ---- */
 
+static void copy_bytes(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
 static void test_own(void)
 {
+    const struct adapter_writing plain = { copy_bytes, false };
     const uint64_t bytes = UINT64_C(40) << 20;
     char *data = calloc(1, bytes);
     struct adapter_memory *memory = NULL;
@@ -415,7 +421,7 @@ static void test_own(void)
     TEST(vulkan_memory_create(&device, ADAPTER_MEMORY_DEVICE, bytes, &memory) == S_OK);
     TEST_FOR(!strcmp(fake.submitted, "0<0:f;"), "\"%s\"", fake.submitted);
     fake.submitted[0] = '\0';
-    TEST(vulkan_memory_write(&device, memory, writes, 3) == S_OK);
+    TEST(vulkan_memory_write(&device, memory, writes, 3, &plain) == S_OK);
     TEST_FOR(!strcmp(fake.submitted, "1<0:cc;1<0:c;1<0:cc;"), "\"%s\"", fake.submitted);
     vulkan_memory_destroy(&device, memory);
     free(data);

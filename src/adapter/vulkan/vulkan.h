@@ -52,11 +52,18 @@ struct vulkan_queue_slot {
 /* Command buffers of the adapter itself. */
 #define VULKAN_OWN_COMMANDS 3u
 
+/* What is submitted to one queue, one after another: each raises the semaphore by 1. */
+struct vulkan_progress {
+    VkSemaphore done;
+    uint64_t value;
+};
+
 struct vulkan_own_commands {
     struct vulkan_queue_slot *slot;
+    struct vulkan_progress *progress;
     VkCommandPool pool;
     VkCommandBuffer commands;
-    uint64_t value; /* of own.done, when it is complete */
+    uint64_t value; /* of progress->done, when it is complete */
     struct adapter_memory *staging;
 };
 
@@ -86,9 +93,8 @@ struct adapter_device {
     struct {
         pthread_mutex_t lock; /* guards all of it */
         struct vulkan_own_commands commands[VULKAN_OWN_COMMANDS];
-        VkSemaphore done;
-        uint64_t value;
-    } own; /* internal commands: zeroing and writing memory */
+        struct vulkan_progress writes, others; /* nothing of the others waits when the lock is free */
+    } own;                                     /* internal commands: zeroing and writing memory */
     struct {
         pthread_mutex_t lock; /* guards the lists and their elements */
         struct vulkan_block *blocks[VULKAN_MEMORY_KINDS];
@@ -211,7 +217,7 @@ void vulkan_arena_finish(struct adapter_device *device);
 HRESULT vulkan_memory_create(struct adapter_device *device, enum adapter_memory_kind kind, uint64_t size,
                              struct adapter_memory **out);
 HRESULT vulkan_memory_write(struct adapter_device *device, struct adapter_memory *memory,
-                            const struct adapter_write *writes, uint32_t count);
+                            const struct adapter_write *writes, uint32_t count, const struct adapter_writing *how);
 void vulkan_memory_destroy(struct adapter_device *device, struct adapter_memory *memory);
 bool vulkan_memory_fits(struct adapter_device *device, uint32_t heap, uint64_t size);
 adapter_memory_explain vulkan_memory_explain;

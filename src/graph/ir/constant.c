@@ -4,6 +4,7 @@
 #include "graph/ir/constant.h"
 
 #include "base/pages.h"
+#include "base/parallel.h"
 
 static uint32_t constant_new(struct graph *graph, uint32_t index, const void *given, uint64_t given_bytes,
                              uint64_t size_bytes)
@@ -63,10 +64,10 @@ const void *graph_constant_ready(const struct graph_value *constant)
 void graph_constant_copy(const struct graph_value *constant, void *to)
 {
     if (constant->made) {
-        memcpy(to, constant->made, constant->size_bytes);
+        base_parallel_copy(to, constant->made, constant->size_bytes);
         return;
     }
-    memcpy(to, constant->given, constant->given_bytes);
+    base_parallel_copy(to, constant->given, constant->given_bytes);
     memset((char *)to + constant->given_bytes, 0, constant->size_bytes - constant->given_bytes);
 }
 

@@ -10,6 +10,8 @@
 #include "graph/ir/constant.h"
 
 #include "base/pages.h"
+#include "base/parallel.h"
+#include "kernels/core/dense.h"
 
 #include <stdlib.h>
 
@@ -30,6 +32,14 @@ static bool all_constant(const struct graph *graph, const uint32_t *values, uint
     return true;
 }
 
+static bool run(const struct graph *graph, const struct graph_derivation *d, const void *const *in, void *const *out)
+{
+    struct base_team before = base_parallel_enter(BASE_MAX(graph->threads, 1));
+    const bool done = d->run(d->context, in, out);
+    base_parallel_leave(before);
+    return done;
+}
+
 static HRESULT run_now(struct graph *graph, const struct graph_derivation *d)
 {
     const void **in = base_arena_alloc(&graph->arena, (d->input_count + 1) * sizeof(*in));
@@ -43,7 +53,7 @@ static HRESULT run_now(struct graph *graph, const struct graph_derivation *d)
         out[i] = base_pages_acquire(&graph->pages, graph->values[d->values[d->input_count + i]].size_bytes);
         hr = out[i] ? hr : E_OUTOFMEMORY;
     }
-    if (SUCCEEDED(hr) && !d->run(d->context, in, out))
+    if (SUCCEEDED(hr) && !run(graph, d, in, out))
         hr = E_OUTOFMEMORY;
     for (uint32_t i = 0; out && i < d->output_count; i++) {
         uint32_t value = d->values[d->input_count + i];
@@ -151,24 +161,58 @@ bool graph_derivations_trim(struct graph *graph)
     return !graph->failed;
 }
 
+#define COPY_BYTES_MIN (UINT64_C(64) << 10) /* of elements that are worth a thread */
+
+struct copying {
+    const struct kern_view *from;
+    const char *data;
+    char *out;
+};
+
+#define GATHER(type)                                                                                                   \
+    for (uint32_t i = 0; i < count; i++)                                                                               \
+    ((type *)to)[i] = ((const type *)from)[i * step]
+
+/* `step` in elements, of `bytes` each. */
+static void gather_row(const char *from, int64_t step, size_t bytes, uint32_t count, char *to)
+{
+    if (step == 1)
+        memcpy(to, from, count * bytes);
+    else if (bytes == 1)
+        GATHER(uint8_t);
+    else if (bytes == 2)
+        GATHER(uint16_t);
+    else if (bytes == 4)
+        GATHER(uint32_t);
+    else
+        for (uint32_t i = 0; i < count; i++)
+            memcpy(to + i * bytes, from + i * step * (int64_t)bytes, bytes);
+}
+
+/* Of rows along the last dimension. */
+static void copy_rows(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct copying *copying = context;
+    const struct kern_view *from = copying->from;
+    const size_t bytes = kern_type_bytes(from->type);
+    const uint32_t count = from->sizes[from->rank - 1];
+    const int64_t step = count > 1 ? from->strides[from->rank - 1] : 1;
+    char *to = copying->out + begin * count * bytes;
+    (void)worker;
+    for (size_t row = begin; row < end; row++, to += count * bytes) {
+        uint32_t at[KERN_RANK_MAX];
+        dense_row_at(from, row, at);
+        const int64_t first = from->offset + dense_offset(from, at, from->rank);
+        gather_row(copying->data + first * (int64_t)bytes, step, bytes, count, to);
+    }
+}
+
 static bool run_copy(const void *context, const void *const *in, void *const *out)
 {
     const struct kern_view *from = context;
-    const size_t bytes = kern_type_bytes(from->type);
-    const uint64_t count = kern_view_elements(from);
-    uint32_t at[KERN_RANK_MAX] = { 0 };
-    int64_t element = from->offset;
-    char *to = out[0];
-    for (uint64_t i = 0; i < count; i++, to += bytes) {
-        memcpy(to, (const char *)in[0] + element * (int64_t)bytes, bytes);
-        for (uint32_t d = from->rank; d-- > 0;) {
-            element += from->strides[d];
-            if (++at[d] < from->sizes[d])
-                break;
-            element -= from->strides[d] * (int64_t)at[d];
-            at[d] = 0;
-        }
-    }
+    struct copying copying = { from, in[0], out[0] };
+    const uint64_t row = from->sizes[from->rank - 1] * kern_type_bytes(from->type);
+    base_parallel_for(dense_rows(from), (size_t)(COPY_BYTES_MIN / BASE_MAX(row, 1) + 1), copy_rows, &copying);
     return true;
 }
 

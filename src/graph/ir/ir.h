@@ -57,7 +57,7 @@ struct graph_op {
 
 /* Computes values from others that do not change. `in` has the addresses of the inputs' first bytes; all bytes that the
  * operator reads are valid there. `out` is zeroed memory for all bytes of each output. The context is plain data and is
- * copied with the transform. False: out of memory. */
+ * copied with the transform. Large results are computed by the calling thread's team. False: out of memory. */
 typedef bool graph_derive_fn(const void *context, const void *const *in, void *const *out);
 struct graph_derivation {
     const char *name; /* static, for people */
@@ -81,7 +81,8 @@ struct graph {
     uint32_t inserted_count, inserted_capacity;
     struct graph_derivation *derivations; /* in a legal order of execution */
     uint32_t derivation_count, derivation_capacity;
-    bool defers; /* large constants are computed when they are read: a keeper takes them one by one */
+    uint32_t threads; /* that compute constants; 0: one */
+    bool defers;      /* large constants are computed when they are read: a keeper takes them one by one */
     struct graph_derivation *deferred; /* of constants only; `run` NULL: done */
     uint32_t deferred_count, deferred_capacity;
     uint32_t input_count, output_count; /* slots of the compiled operator */

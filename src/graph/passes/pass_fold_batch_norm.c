@@ -7,9 +7,12 @@
 #include "graph/passes/pass.h"
 
 #include "base/half.h"
+#include "base/parallel.h"
 
 #include <math.h>
 #include <stdlib.h>
+
+#define ELEMENTS_MIN UINT64_C(32768) /* weights that are worth a thread */
 
 enum shape { KNOWN, LINE, OTHER };
 
@@ -222,25 +225,41 @@ static uint32_t weight_channel(const struct kern_op *conv, uint32_t i0, uint32_t
     return i0 / (w->sizes[0] / conv->u.conv.groups) * w->sizes[1] + i1;
 }
 
+struct scaled {
+    const struct kern_op *conv;
+    const void *data;
+    const struct line *lines;
+    void *out;
+};
+
 /* Dense FLOAT32 weights of a channel are contiguous: offsets need no computation. */
-static void scale_rows(const struct kern_op *conv, const float *data, const struct line *lines, float *out)
+static void scale_rows(void *context, size_t begin, size_t end, unsigned worker)
 {
-    const struct kern_view *view = &conv->tensors[1];
-    uint64_t each = kern_view_elements(view) / view->sizes[0];
-    for (uint32_t c = 0; c < view->sizes[0]; c++, data += each, out += each)
+    const struct scaled *scaled = context;
+    const struct kern_view *view = &scaled->conv->tensors[1];
+    const uint64_t each = kern_view_elements(view) / view->sizes[0];
+    const float *data = (const float *)scaled->data + view->offset + begin * each;
+    float *out = (float *)scaled->out + begin * each;
+    (void)worker;
+    for (size_t c = begin; c < end; c++, data += each, out += each)
         for (uint64_t i = 0; i < each; i++)
-            out[i] = (float)(data[i] * lines[c].a);
+            out[i] = (float)(data[i] * scaled->lines[c].a);
 }
 
-static void scale_elements(const struct kern_op *conv, const void *data, const struct line *lines, void *out)
+/* Of [begin, end) along the first dimension. */
+static void scale_elements(void *context, size_t begin, size_t end, unsigned worker)
 {
-    const struct kern_view *view = &conv->tensors[1];
-    uint32_t at[KERN_RANK_MAX] = { 0 };
-    for (uint64_t i = 0; i < kern_view_elements(view); i++) {
+    const struct scaled *scaled = context;
+    const struct kern_view *view = &scaled->conv->tensors[1];
+    const uint64_t each = kern_view_elements(view) / view->sizes[0];
+    uint32_t at[KERN_RANK_MAX] = { (uint32_t)begin };
+    (void)worker;
+    for (uint64_t i = begin * each; i < end * each; i++) {
         int64_t index = view->offset;
         for (uint32_t d = 0; d < view->rank; d++)
             index += at[d] * view->strides[d];
-        store(out, view->type, i, load(data, view->type, index) * lines[weight_channel(conv, at[0], at[1])].a);
+        store(scaled->out, view->type, i,
+              load(scaled->data, view->type, index) * scaled->lines[weight_channel(scaled->conv, at[0], at[1])].a);
         for (uint32_t d = view->rank; d-- && ++at[d] == view->sizes[d];)
             at[d] = 0;
     }
@@ -249,10 +268,11 @@ static void scale_elements(const struct kern_op *conv, const void *data, const s
 static void scale_weights(const struct scaling *s, const void *data, const struct line *lines, void *out)
 {
     const struct kern_view *view = &s->conv.tensors[1];
-    if (view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && !s->conv.u.conv.transposed && kern_view_packed(view))
-        scale_rows(&s->conv, (const float *)data + view->offset, lines, out);
-    else
-        scale_elements(&s->conv, data, lines, out);
+    const uint64_t each = BASE_MAX(kern_view_elements(view) / view->sizes[0], 1);
+    const bool plain =
+        view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && !s->conv.u.conv.transposed && kern_view_packed(view);
+    struct scaled scaled = { &s->conv, data, lines, out };
+    base_parallel_for(view->sizes[0], (size_t)(ELEMENTS_MIN / each + 1), plain ? scale_rows : scale_elements, &scaled);
 }
 
 static void make_bias(const struct scaling *s, const void *data, const struct line *lines, void *out)

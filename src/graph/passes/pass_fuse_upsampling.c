@@ -9,12 +9,16 @@
  * rounded once more, as by fold_batch_norm. */
 #include "graph/passes/pass.h"
 
+#include "base/parallel.h"
 #include "kernels/core/dense.h"
 #include "kernels/row/row.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 
-#define PARTS_MAX 4 /* number of convolutions that one becomes */
+#define PARTS_MAX    4 /* number of convolutions that one becomes */
+#define CHANNELS_MIN 4 /* whose weights are worth a thread */
 
 /* Original pixels that the windows of one p cover, relative to pixel i. */
 struct reach {
@@ -138,42 +142,89 @@ static float load(const struct kern_view *view, const void *data, int64_t at)
     return value;
 }
 
-/* The sum of the weights that apply to one position (row, column) of the part's window. */
-static float sum_of(const struct context *c, const void *data, int64_t filter, const uint32_t phase[2],
-                    const int32_t place[2])
-{
-    const struct kern_view *w = &c->from;
+/* Rows and columns [begin, end) of the filter whose weights apply to one position of the part's window. */
+struct span {
     int32_t begin[2], end[2];
-    float sum = 0;
+};
+
+static struct span span_of(const struct context *c, const uint32_t phase[2], uint32_t k)
+{
+    const struct reach *reach = c->part.reach;
+    const int32_t place[] = { reach[0].first + (int32_t)(k / reach[1].size),
+                              reach[1].first + (int32_t)(k % reach[1].size) };
+    struct span span;
     for (uint32_t d = 0; d < 2; d++) {
         const int32_t first = place[d] * (int32_t)c->times[d] - (int32_t)phase[d] + c->pad[d];
-        begin[d] = BASE_MAX(first, 0);
-        end[d] = BASE_MIN(first + (int32_t)c->times[d], (int32_t)w->sizes[2 + d]);
+        span.begin[d] = BASE_MAX(first, 0);
+        span.end[d] = BASE_MIN(first + (int32_t)c->times[d], (int32_t)c->from.sizes[2 + d]);
     }
-    for (int32_t y = begin[0]; y < end[0]; y++)
-        for (int32_t x = begin[1]; x < end[1]; x++)
-            sum += load(w, data, filter + y * w->strides[2] + x * w->strides[3]);
+    return span;
+}
+
+static float sum_of(const struct span *span, const float *filter, uint32_t columns)
+{
+    float sum = 0;
+    for (int32_t y = span->begin[0]; y < span->end[0]; y++)
+        for (int32_t x = span->begin[1]; x < span->end[1]; x++)
+            sum += filter[(uint32_t)y * columns + (uint32_t)x];
     return sum;
+}
+
+struct summing {
+    const struct context *context;
+    const void *from;
+    void *to;
+    _Atomic bool failed; /* no memory */
+};
+
+/* The filters of result channel o, which belongs to one phase. `filter` and `sums`: room for the windows. */
+static void sum_channel(const struct summing *summing, uint32_t o, struct span *spans, float *filter, float *sums)
+{
+    const struct context *c = summing->context;
+    const struct kern_view *w = &c->from;
+    const uint32_t positions = c->part.reach[0].size * c->part.reach[1].size, columns = w->sizes[3];
+    const uint32_t phase[] = { c->part.phase[0], c->part.phase[1] + o / w->sizes[0] };
+    int64_t to = (int64_t)o * w->sizes[1] * positions;
+    for (uint32_t k = 0; k < positions; k++)
+        spans[k] = span_of(c, phase, k);
+    for (uint32_t i = 0; i < w->sizes[1]; i++, to += positions) {
+        const int64_t from = w->offset + o % w->sizes[0] * w->strides[0] + i * w->strides[1];
+        for (uint32_t y = 0; y < w->sizes[2]; y++)
+            dense_load_row(summing->from, from + y * w->strides[2], w->strides[3], w->type, columns,
+                           filter + (size_t)y * columns);
+        for (uint32_t k = 0; k < positions; k++)
+            sums[k] = sum_of(&spans[k], filter, columns);
+        dense_store_row(summing->to, to, 1, w->type, positions, sums);
+    }
+}
+
+static void sum_channels(void *context, size_t begin, size_t end, unsigned worker)
+{
+    struct summing *summing = context;
+    const struct context *c = summing->context;
+    const size_t positions = (size_t)c->part.reach[0].size * c->part.reach[1].size;
+    struct span *spans = malloc(positions * sizeof(*spans));
+    float *filter = malloc((size_t)c->from.sizes[2] * c->from.sizes[3] * sizeof(*filter));
+    float *sums = malloc(positions * sizeof(*sums));
+    (void)worker;
+    if (!spans || !filter || !sums)
+        atomic_store(&summing->failed, true);
+    else
+        for (size_t o = begin; o < end; o++)
+            sum_channel(summing, (uint32_t)o, spans, filter, sums);
+    free(spans);
+    free(filter);
+    free(sums);
 }
 
 /* Output channels in blocks of one phase, all dense. */
 static bool run_weights(const void *context, const void *const *in, void *const *out)
 {
     const struct context *c = context;
-    const struct kern_view *w = &c->from;
-    const struct reach *reach = c->part.reach;
-    int64_t to = 0;
-    for (uint32_t o = 0; o < c->part.phases * w->sizes[0]; o++)
-        for (uint32_t i = 0; i < w->sizes[1]; i++)
-            for (uint32_t k = 0; k < reach[0].size * reach[1].size; k++) {
-                const int64_t filter = o % w->sizes[0] * w->strides[0] + i * w->strides[1];
-                const uint32_t phase[] = { c->part.phase[0], c->part.phase[1] + o / w->sizes[0] };
-                const int32_t place[] = { reach[0].first + (int32_t)(k / reach[1].size),
-                                          reach[1].first + (int32_t)(k % reach[1].size) };
-                const float sum = sum_of(c, in[0], filter, phase, place);
-                dense_store_row(out[0], to++, 1, w->type, 1, &sum);
-            }
-    return true;
+    struct summing summing = { .context = c, .from = in[0], .to = out[0] };
+    atomic_init(&summing.failed, false);
+    base_parallel_for(c->part.phases * c->from.sizes[0], CHANNELS_MIN, sum_channels, &summing);
+    return !atomic_load(&summing.failed);
 }
 
 static bool run_bias(const void *context, const void *const *in, void *const *out)

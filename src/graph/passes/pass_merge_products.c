@@ -7,12 +7,14 @@
  * weights would be stored twice while compiling. */
 #include "graph/passes/pass.h"
 
+#include "base/parallel.h"
 #include "kernels/core/number.h"
 
 #include <stdlib.h>
 
-#define MERGED_MAX 8
-#define LOOKED_MAX 64 /* maximum number of GEMMs of one matrix that are searched for candidates */
+#define MERGED_MAX   8
+#define LOOKED_MAX   64 /* maximum number of GEMMs of one matrix that are searched for candidates */
+#define ROWS_AT_ONCE 32 /* of concatenated columns */
 
 #define PROMPT_ROWS 512
 
@@ -259,27 +261,69 @@ static bool run_join_panels(const void *context, const void *const *in, void *co
     return true;
 }
 
-static void copy_columns(const struct joining *joining, uint32_t i, const char *data, char *out)
+struct columns {
+    const struct joining *joining;
+    const void *const *in;
+    char *out;
+};
+
+/* Constant sizes become one instruction. */
+static inline void copy_element(char *to, const char *from, uint64_t bytes)
 {
-    const struct kern_view *view = &joining->views[i];
-    uint64_t bytes = kern_type_bytes(view->type);
-    int64_t row = joining->rows > 1 ? view->strides[view->rank - 2] : 0;
-    int64_t step = last_size(view) > 1 ? view->strides[view->rank - 1] : 0;
-    uint32_t piece = step == 1 ? last_size(view) : 1; /* columns are side by side */
-    for (uint32_t k = 0; k < joining->rows; k++)
-        for (uint32_t c = 0; c < last_size(view); c += piece)
-            memcpy(out + (k * joining->columns + c) * bytes,
-                   data + (view->offset + k * row + c * step) * (int64_t)bytes, piece * bytes);
+    if (bytes == 2)
+        memcpy(to, from, 2);
+    else if (bytes == 4)
+        memcpy(to, from, 4);
+    else
+        memcpy(to, from, bytes);
+}
+
+/* Rows [begin, end) of a matrix whose columns are not side by side: a few rows at a time, so that what is read of a
+ * column is in the caches for all of them. */
+static void gather_columns(const struct kern_view *view, const char *data, size_t begin, size_t end, uint64_t pitch,
+                           char *to)
+{
+    const uint64_t bytes = kern_type_bytes(view->type);
+    const int64_t row = view->sizes[view->rank - 2] > 1 ? view->strides[view->rank - 2] : 0;
+    const int64_t step = last_size(view) > 1 ? view->strides[view->rank - 1] : 0;
+    for (size_t first = begin; first < end; first += ROWS_AT_ONCE) {
+        const size_t last = BASE_MIN(first + ROWS_AT_ONCE, end);
+        for (uint32_t c = 0; c < last_size(view); c++)
+            for (size_t k = first; k < last; k++)
+                copy_element(to + k * pitch + c * bytes,
+                             data + (view->offset + (int64_t)k * row + c * step) * (int64_t)bytes, bytes);
+    }
+}
+
+static void copy_columns(const struct kern_view *view, const char *data, size_t begin, size_t end, uint64_t pitch,
+                         char *to)
+{
+    const int64_t bytes = (int64_t)kern_type_bytes(view->type);
+    const int64_t row = view->sizes[view->rank - 2] > 1 ? view->strides[view->rank - 2] : 0;
+    for (size_t k = begin; k < end; k++)
+        memcpy(to + k * pitch, data + (view->offset + (int64_t)k * row) * bytes, last_size(view) * (uint64_t)bytes);
+}
+
+static void join_rows(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct columns *columns = context;
+    const struct joining *joining = columns->joining;
+    const uint64_t bytes = kern_type_bytes(joining->views->type);
+    char *to = columns->out;
+    (void)worker;
+    for (uint32_t i = 0; i < joining->count; i++) {
+        const struct kern_view *view = &joining->views[i];
+        const bool plain = last_size(view) == 1 || view->strides[view->rank - 1] == 1;
+        (plain ? copy_columns : gather_columns)(view, columns->in[i], begin, end, joining->columns * bytes, to);
+        to += joining->widths[i] * bytes;
+    }
 }
 
 static bool run_join_columns(const void *context, const void *const *in, void *const *out)
 {
     const struct joining *joining = context;
-    char *to = out[0];
-    for (uint32_t i = 0; i < joining->count; i++) {
-        copy_columns(joining, i, in[i], to);
-        to += joining->widths[i] * kern_type_bytes(joining->views[i].type);
-    }
+    struct columns columns = { joining, in, out[0] };
+    base_parallel_for(joining->rows, ROWS_AT_ONCE, join_rows, &columns);
     return true;
 }
 

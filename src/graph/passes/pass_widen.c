@@ -7,10 +7,13 @@
  * graph for which there is a better kernel in FLOAT32. */
 #include "graph/passes/pass.h"
 
+#include "base/parallel.h"
 #include "kernels/core/dense.h"
 #include "kernels/row/row.h"
 
 #include <stdlib.h>
+
+#define COPY_ELEMENTS_MIN 16384u /* that are worth a thread */
 
 struct widening {
     struct graph *graph;
@@ -137,16 +140,31 @@ static bool veto(struct widening *w)
 
 /* ---- convolutions ---- */
 
+struct copying {
+    const struct kern_view *view;
+    const void *from;
+    float *to;
+};
+
+static void copy_rows(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct copying *copying = context;
+    const struct kern_view *view = copying->view;
+    const uint32_t length = view->sizes[view->rank - 1];
+    (void)worker;
+    for (size_t i = begin; i < end; i++) {
+        uint32_t at[KERN_RANK_MAX];
+        dense_row_at(view, i, at);
+        dense_load_row(copying->from, view->offset + dense_offset(view, at, view->rank), view->strides[view->rank - 1],
+                       view->type, length, copying->to + i * length);
+    }
+}
+
 static bool copy_wide(const void *context, const void *const *in, void *const *out)
 {
     const struct kern_view *view = context;
-    const uint32_t length = view->sizes[view->rank - 1];
-    for (uint64_t i = 0; i < dense_rows(view); i++) {
-        uint32_t at[KERN_RANK_MAX];
-        dense_row_at(view, i, at);
-        dense_load_row(in[0], view->offset + dense_offset(view, at, view->rank), view->strides[view->rank - 1],
-                       view->type, length, (float *)out[0] + i * length);
-    }
+    struct copying copying = { view, in[0], out[0] };
+    base_parallel_for(dense_rows(view), COPY_ELEMENTS_MIN / view->sizes[view->rank - 1] + 1, copy_rows, &copying);
     return true;
 }
 

@@ -8,6 +8,7 @@
 #include "graph/ir/view.h"
 
 #include "base/clock.h"
+#include "base/parallel.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,6 +121,7 @@ static HRESULT choose_kernel(struct planner *planner, uint32_t at)
 HRESULT plan_keep_all(struct planner *planner)
 {
     uint64_t start = base_now_ns();
+    struct base_team before = base_parallel_enter(planner->options->threads); /* weights are large */
     HRESULT hr = S_OK;
     for (uint32_t i = 0; SUCCEEDED(hr) && i < planner->plan->step_count; i++) {
         if (planner->plan->steps[i].op.packed_input)
@@ -127,6 +129,7 @@ HRESULT plan_keep_all(struct planner *planner)
         if (SUCCEEDED(hr))
             hr = plan_keep_constants(planner, i);
     }
+    base_parallel_leave(before);
     planner->plan->constants_ns += base_now_ns() - start;
     return hr;
 }

@@ -15,10 +15,10 @@ static const struct base_hash *content_of(struct planner *planner, uint32_t valu
     const struct graph_value *constant = &planner->graph->values[value];
     struct plan_content *content = &planner->contents[value];
     if (!content->known && constant->made)
-        content->hash = base_hash(constant->made, constant->size_bytes);
+        content->hash = base_hash_large(constant->made, constant->size_bytes);
     else if (!content->known) /* the zeros at the end follow from the requested size */
-        content->hash =
-            base_hash(planner->scratch_value == value ? planner->scratch : constant->given, constant->given_bytes);
+        content->hash = base_hash_large(planner->scratch_value == value ? planner->scratch : constant->given,
+                                        constant->given_bytes);
     content->known = true;
     return &content->hash;
 }
