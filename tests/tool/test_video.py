@@ -52,7 +52,7 @@ def check_frames(tool, negative, clip, frames):
 def check_uneven(tool, negative, frames):
     """Frames that stay for one and for three twenty-fifths of a second: what is made of them takes as long."""
     clip, made = tool.file("uneven.mkv"), tool.file("even.mp4")
-    make_video(clip, [*frames, *frames[:5]], "25", ["-vf", "setpts='if(lt(N,6),N,6+(N-6)*3)/(25*TB)'", "-vsync", "vfr"])
+    make_video(clip, [*frames, *frames[:5]], "25", ["-vf", "setpts='if(lt(N,6),N,6+(N-6)*3)/(25*TB)'", "-fps_mode", "vfr"])
     tool.works("run", negative, "--input", clip, "--output", made)
     _, _, rate, count = about(made)
     over, under = map(int, rate.split("/"))

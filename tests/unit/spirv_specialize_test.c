@@ -149,8 +149,45 @@ static uint32_t *specialize(const struct code *code, const struct spirv_constant
     return words;
 }
 
+/* Bytes of the largest number in a type whose parts are known. */
+static uint32_t number_bytes(const uint32_t *words, uint32_t at, const uint32_t *known)
+{
+    const uint32_t op = words[at] & 0xffff, length = words[at] >> 16;
+    uint32_t most = op == OpTypeInt || op == OpTypeFloat ? words[at + 2] / 8 : op == OpTypePointer ? 8 : 0;
+    for (uint32_t i = 2; i < (op == OpTypeStruct ? length : 3); i++)
+        if (op == OpTypeStruct || (op >= OpTypeVector && op <= OpTypeRuntimeArray))
+            most = BASE_MAX(most, known[words[at + i]]);
+    return most;
+}
+
+/* What is aligned less than its largest number is undefined (VUID-StandaloneSpirv-PhysicalStorageBuffer64-06314): loads
+ * and stores of the module in `before`. */
+static void check_alignment(const struct code *code)
+{
+    enum { ALIGNED = 2 };
+    uint32_t *bytes = calloc(before[3], sizeof(*bytes)); /* by id of a type or a value */
+    for (uint32_t at = SPIRV_HEADER, seen = 0; at < code->words; at += before[at] >> 16) {
+        const uint32_t op = before[at] & 0xffff, operands = at + (op == OpLoad ? 4 : 3);
+        const struct spirv_op *row = spirv_op(op);
+        if (op >= OpTypeVoid && op <= OpTypePointer && op != OpTypeForwardPointer)
+            bytes[before[at + 1]] = number_bytes(before, at, bytes);
+        else if (row && row->result == 2)
+            bytes[before[at + 2]] = bytes[before[at + 1]];
+        if ((op != OpLoad && op != OpStore) || operands + 1 >= at + (before[at] >> 16) || !(before[operands] & ALIGNED))
+            continue;
+        const uint32_t most = bytes[before[at + (op == OpLoad ? 1 : 2)]];
+        TEST_FOR(most <= before[operands + 1] || seen++, "%s: numbers of %u bytes are aligned to %u", code->name, most,
+                 before[operands + 1]);
+    }
+    free(bytes);
+}
+
 static void test_all(void)
 {
+    for (uint32_t i = 0; i < ARRAY_SIZE(codes); i++) {
+        unpack(&codes[i]);
+        check_alignment(&codes[i]);
+    }
     for (uint32_t i = 0; i < ARRAY_SIZE(codes); i++)
         for (uint32_t half = 0; half < 2; half++) {
             const struct spirv_constant constants[] = { { HALF, half } };
@@ -250,6 +287,60 @@ static void test_size(void)
              sizes[0]);
 }
 
+/* ---- selected constants ---- */
+
+/* A float, a vector and again the vector that specialization constants select: glslang 16 makes such constants. */
+static void test_selected(void)
+{
+#define INST(op, length, ...) (op) | (length) << 16, __VA_ARGS__
+    static const uint32_t module[] = {
+        SPIRV_MAGIC,
+        0x00010500,
+        0,
+        24,
+        0,
+        INST(OpCapability, 2, 1),
+        INST(OpMemoryModel, 3, 0, 1),
+        INST(OpEntryPoint, 6, 5, 20, 0x6e69616d, 0, 22),
+        INST(OpExecutionMode, 6, 20, 17, 1, 1, 1),
+        INST(OpDecorate, 4, 8, SPIRV_DECORATION_SPEC_ID, 2),
+        INST(OpTypeVoid, 2, 1),
+        INST(OpTypeFunction, 3, 2, 1),
+        INST(OpTypeBool, 2, 3),
+        INST(OpTypeFloat, 3, 4, 32),
+        INST(OpTypeInt, 4, 5, 32, 0),
+        INST(OpTypeVector, 4, 6, 4, 2),
+        INST(OpTypePointer, 4, 7, 6, 6),
+        INST(OpSpecConstantFalse, 3, 3, 8),
+        INST(OpConstant, 4, 4, 9, 0x3f800000),
+        INST(OpConstant, 4, 4, 10, 0xff800000),
+        INST(OpSpecConstantOp, 7, 4, 11, OpSelect, 8, 9, 10),
+        INST(OpSpecConstantComposite, 5, 6, 12, 11, 9),
+        INST(OpConstantNull, 3, 6, 13),
+        INST(OpSpecConstantOp, 7, 6, 14, OpSelect, 8, 12, 13),
+        INST(OpSpecConstantOp, 7, 6, 15, OpSelect, 8, 14, 14),
+        INST(OpVariable, 4, 7, 22, 6),
+        INST(OpFunction, 5, 1, 20, 0, 2),
+        INST(OpLabel, 2, 21),
+        INST(OpStore, 3, 22, 15),
+        OpReturn | 1 << 16,
+        OpFunctionEnd | 1 << 16,
+    };
+#undef INST
+    for (uint32_t value = 0; value < 2; value++) {
+        const struct spirv_constant constants[] = { { 2, value } };
+        size_t count = 0;
+        uint32_t *words = spirv_specialize(module, ARRAY_SIZE(module), constants, 1, &count);
+        if (!TEST_FOR(words, "selected by %u", value))
+            continue;
+        check_ids(words, (uint32_t)count, "selected");
+        TEST_FOR(count_of(words, count, OpConstantNull) == 3 * !value, "%u: the vector 0", value);
+        TEST_FOR(count_of(words, count, OpConstantComposite) == 3 * value, "%u: the other vector", value);
+        TEST_FOR(is_valid(words, count), "selected by %u: spirv-val", value);
+        free(words);
+    }
+}
+
 /* ---- what fails ---- */
 
 static void test_allocations(void)
@@ -302,6 +393,7 @@ int main(void)
     test_instructions();
     test_types();
     test_size();
+    test_selected();
     test_allocations();
     test_damaged();
     return test_result();

@@ -38,9 +38,11 @@ uint tensor_at(uint tensor)
     return HEADER_WORDS + tensor * TENSOR_WORDS;
 }
 
+/* lavapipe 26.1 loads from addresses that are the same for all invocations also after a loop's last iteration, with no
+ * invocation active: what finds such an address is in the block even then. */
 Place locate(uint tensor, uint index[RANK_MAX])
 {
-    uint at = tensor_at(tensor);
+    uint at = tensor_at(min(tensor, block[2] + block[3] - 1u));
     uvec2 offset = uvec2(0);
     Place place;
     for (uint d = 0; d < block[1]; d++)

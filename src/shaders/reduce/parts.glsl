@@ -4,7 +4,13 @@
 #ifndef PARTIAL
 #define PARTIAL Total
 #endif
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer Partials { PARTIAL v; };
+/* Numbers of 64 bits are at multiples of 8, which their partials' size then is. */
+#if defined(HAVE_INT64) || defined(HAVE_FLOAT64)
+#define PARTIAL_ALIGN 8
+#else
+#define PARTIAL_ALIGN 4
+#endif
+layout(buffer_reference, std430, buffer_reference_align = PARTIAL_ALIGN) buffer Partials { PARTIAL v; };
 
 /* That of part k of the line. */
 Partials partial_at(uint line, uint k)

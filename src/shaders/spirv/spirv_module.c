@@ -192,10 +192,23 @@ static bool read_constant(struct spirv_module *module, uint32_t at, const struct
     return number || op == OpConstant || op == OpConstantNull;
 }
 
+uint32_t spirv_selected(const struct spirv_module *module, uint32_t at)
+{
+    const uint32_t *words = module->words + at;
+    if (spirv_length(module, at) != 7 || words[3] != OpSelect || spirv_is_number(module, words[1]) ||
+        module->known[words[4]].state != SPIRV_CONSTANT)
+        return 0;
+    const uint32_t id = module->known[words[4]].number ? words[5] : words[6], by = spirv_defined_by(module, id);
+    const bool constant = by >= OpConstantTrue && by <= OpSpecConstantOp;
+    return constant && module->definition[id] < at && spirv_type_of(module, id) == words[1] ? id : 0;
+}
+
 static bool read_operator(struct spirv_module *module, uint32_t at)
 {
     const uint32_t *words = module->words + at, length = spirv_length(module, at);
     uint32_t numbers[3] = { 0 }, result = 0;
+    if (spirv_selected(module, at))
+        return true;
     if (length < 5 || length > 7 || !spirv_is_number(module, words[1]))
         return false;
     for (uint32_t i = 4; i < length; i++) {

@@ -114,6 +114,8 @@ struct spirv_module {
 bool spirv_module_read(struct spirv_module *module, const uint32_t *words, size_t count,
                        const struct spirv_constant *constants, uint32_t constant_count);
 void spirv_module_free(struct spirv_module *module);
+/* The constant that an OpSpecConstantOp Select at `at` selects, if they are not numbers or bools; otherwise 0. */
+uint32_t spirv_selected(const struct spirv_module *module, uint32_t at);
 
 static inline uint32_t spirv_opcode(const struct spirv_module *module, uint32_t at)
 {

@@ -20,6 +20,14 @@ static bool is_needed(const struct spirv_writer *writer, uint32_t at)
     return !row || !row->result || writer->used[module->words[at + row->result]];
 }
 
+/* Whether it was not known. */
+static bool need(struct spirv_writer *writer, uint32_t id)
+{
+    const bool more = !writer->used[id];
+    writer->used[id] = 1;
+    return more;
+}
+
 /* Definitions may follow uses in types of pointers only: a few rounds, mostly from the last one to the first. */
 static void need_operands(struct spirv_writer *writer)
 {
@@ -32,14 +40,13 @@ static void need_operands(struct spirv_writer *writer)
             if (!row || !is_needed(writer, at) || op == OpTypeForwardPointer)
                 continue;
             uint32_t count, first = spirv_operands(module, at, &count);
-            if (row->result == 2) {
-                changed |= !writer->used[module->words[at + 1]];
-                writer->used[module->words[at + 1]] = 1;
-            }
-            for (uint32_t i = 0; i < count && op != OpSpecConstantOp; i++) {
-                changed |= !writer->used[module->words[first + i]];
-                writer->used[module->words[first + i]] = 1;
-            }
+            const uint32_t selected = op == OpSpecConstantOp ? spirv_selected(module, at) : 0;
+            if (row->result == 2)
+                changed |= need(writer, module->words[at + 1]);
+            for (uint32_t i = 0; i < count && op != OpSpecConstantOp; i++)
+                changed |= need(writer, module->words[first + i]);
+            if (selected)
+                changed |= need(writer, selected);
         }
     }
 }
@@ -87,11 +94,25 @@ static void put_constant(struct spirv_writer *writer, uint32_t at, struct spirv_
     spirv_end(out, begin);
 }
 
+/* The constant that a Select selects, again, as its result. */
+static void put_selected(const struct spirv_module *module, uint32_t at, struct spirv_words *out)
+{
+    const uint32_t id = module->words[at + 2];
+    for (uint32_t selected; spirv_opcode(module, at) == OpSpecConstantOp && (selected = spirv_selected(module, at));)
+        at = module->definition[selected];
+    const uint32_t op = spirv_opcode(module, at), length = spirv_length(module, at);
+    spirv_put_word(out, (op == OpSpecConstantComposite ? OpConstantComposite : op) | length << 16);
+    spirv_put(out, (const uint32_t[]){ module->words[at + 1], id }, 2);
+    spirv_put(out, module->words + at + 3, length - 3);
+}
+
 static void put_global(struct spirv_writer *writer, uint32_t at, struct spirv_words *out)
 {
     const struct spirv_module *module = &writer->module;
     const uint32_t op = spirv_opcode(module, at), *words = module->words + at, length = spirv_length(module, at);
-    if (op == OpSpecConstantComposite) {
+    if (op == OpSpecConstantOp && spirv_selected(module, at)) {
+        put_selected(module, at, out);
+    } else if (op == OpSpecConstantComposite) {
         spirv_put_word(out, OpConstantComposite | length << 16);
         spirv_put(out, words + 1, length - 1);
     } else if (op >= OpSpecConstantTrue && op <= OpSpecConstantOp) {
