@@ -14,11 +14,21 @@ static int64_t pixels_of(const struct conv_shape *s)
     return s->out[0] * s->out[1] * s->out[2];
 }
 
+/* Windows with elements in common, or a single one. */
+static bool overlaps(const struct conv_shape *s)
+{
+    bool overlaps = true;
+    for (uint32_t d = 0; d < 3; d++)
+        overlaps = overlaps && (s->out[d] == 1 || s->stride[d] < (s->kernel[d] - 1) * s->dilation[d] + 1);
+    return overlaps;
+}
+
 /* As gradients of weights: their windows are images of which the results are windows. For these, other kernels compute
- * tables of each tap, or tiles of each image. */
+ * tables of each tap, or tiles of each image. Windows of patches, which have no element in common, are not long: other
+ * kernels read each element once, too. */
 static bool is_long(const struct conv_shape *s)
 {
-    return taps_of(s) >= TUNE_CONV_LONG_TAPS_MIN && taps_of(s) > pixels_of(s);
+    return taps_of(s) >= TUNE_CONV_LONG_TAPS_MIN && taps_of(s) > pixels_of(s) && overlaps(s);
 }
 
 const char *shader_conv_block_unsupported(const struct kern_op *op)

@@ -7,24 +7,23 @@
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 
-#define ADDRESSES         GEMM_ADDRESSES
-#define VECTOR            8 /* elements that kernels load together */
-#define BATCH_RANK        2
-#define GROUP_ROWS        8 /* of tiles that large GEMMs process together */
-#define PACKED_MAX        (256ull << 20)
-#define LAUNCH_US         3.6f
-#define PACK_US           2.4f /* one more dispatch; and the bytes that it moves: */
-#define PACK_BYTES_OF_US  1.7e6f
-#define SUM_US            4.4f /* one more dispatch, which ends a chain; and the bytes of sums that are written and read: */
-#define SUM_BYTES_OF_US   3e6f
-#define PARTS_MAX         (256ull << 20)
-#define CACHE_BYTES_OF_US 7.5e6f                    /* that multiprocessors read from the second-level cache */
-#define FORCED_SPLITS     3                         /* for tests */
-#define TENSORS           (4 + META_EPILOGUE_STEPS) /* A, B, C, Y and the operands of the epilogue */
-#define STORE_US          7e-5f                     /* of a result of large kernels in vectors; */
-#define FINISH_US         6e-5f                     /* more with an epilogue; */
-#define SCATTER_US        2e-4f                     /* not in vectors */
-#define RESULTS_MAX       (64 * 64) /* of small GEMMs, for each multiprocessor: with more, other kernels are as good */
+#define ADDRESSES        GEMM_ADDRESSES
+#define VECTOR           8 /* elements that kernels load together */
+#define BATCH_RANK       2
+#define GROUP_ROWS       8 /* of tiles that large GEMMs process together */
+#define PACKED_MAX       (256ull << 20)
+#define LAUNCH_US        3.6f
+#define PACK_US          2.4f /* one more dispatch; and the bytes that it moves: */
+#define PACK_BYTES_OF_US 1.7e6f
+#define SUM_US           4.4f /* one more dispatch, which ends a chain; and the bytes of sums that are written and read: */
+#define SUM_BYTES_OF_US  3e6f
+#define PARTS_MAX        (256ull << 20)
+#define FORCED_SPLITS    3                         /* for tests */
+#define TENSORS          (4 + META_EPILOGUE_STEPS) /* A, B, C, Y and the operands of the epilogue */
+#define STORE_US         7e-5f                     /* of a result of large kernels in vectors; */
+#define FINISH_US        6e-5f                     /* more with an epilogue; */
+#define SCATTER_US       2e-4f                     /* not in vectors */
+#define RESULTS_MAX      (64 * 64) /* of small GEMMs, for each multiprocessor: with more, other kernels are as good */
 
 /* A GEMM as kernels see it: the operand in the role of A has its rows in tiles along M. */
 struct product {
@@ -311,13 +310,6 @@ static uint64_t tiles_of(const struct kernel *kernel, const struct gemm_meta_par
     return (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
 }
 
-/* Each tile reads its rows of A and its columns of B. */
-static float read_time(const struct kernel *kernel, const struct gemm_meta_params *p)
-{
-    const float elements = (float)tiles_of(kernel, p) * (float)(kernel->m + kernel->n) * (float)p->k;
-    return elements * sizeof(uint16_t) / CACHE_BYTES_OF_US;
-}
-
 static float time_of(const struct kernel *kernel, const struct kern_op *op, const struct product *product,
                      uint32_t splits)
 {
@@ -330,8 +322,8 @@ static float time_of(const struct kernel *kernel, const struct kern_op *op, cons
                               ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US
                               : 0;
     const float sum = splits > 1 ? SUM_US + (float)(part_bytes(p) * splits) / SUM_BYTES_OF_US : 0;
-    const float run = rounds * (kernel->fixed + kernel->step * steps + finish_time(kernel, op, p, splits));
-    return LAUNCH_US + BASE_MAX(run, read_time(kernel, p)) + packing + sum;
+    return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps + finish_time(kernel, op, p, splits)) + packing +
+           sum;
 }
 
 static bool takes_splits(const struct kernel *kernel, const struct gemm_meta_params *p, uint32_t splits)
