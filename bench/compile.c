@@ -68,8 +68,8 @@ static bool one(struct tools_session *session, const struct onnx_model *model, i
     if (!run)
         onnx_program_destroy(compiled);
     else
-        ok = ok && tools_program_create(session, compiled, program, error) &&
-             tools_program_run(*program, &first, error);
+        ok =
+            ok && tools_program_create(session, compiled, program, error) && tools_program_run(*program, &first, error);
     if (ok && run) {
         printf("CPU time: read %.2f ms, compile %.2f ms, initialise and run %.2f ms\n", read, middle - begin,
                processor_ms() - middle);

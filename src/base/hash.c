@@ -72,8 +72,8 @@ static void hash_pieces(void *context, size_t begin, size_t end, unsigned worker
     struct pieces *pieces = context;
     (void)worker;
     for (size_t i = begin; i < end; i++)
-        pieces->hashes[i] = base_hash(pieces->data + i * PIECE_BYTES,
-                                      BASE_MIN(pieces->size - i * PIECE_BYTES, PIECE_BYTES));
+        pieces->hashes[i] =
+            base_hash(pieces->data + i * PIECE_BYTES, BASE_MIN(pieces->size - i * PIECE_BYTES, PIECE_BYTES));
 }
 
 /* A chain: the hash of all before, and that of the hashes of the next pieces. */
