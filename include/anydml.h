@@ -183,6 +183,18 @@ typedef void(STDMETHODCALLTYPE *anydml_constant_done)(void *context, UINT node);
 HRESULT STDMETHODCALLTYPE AnydmlCompileGraph(IDMLDevice1 *device, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
                                              anydml_constant_done done, void *context, REFIID riid, void **out);
 
+/* libdirectml: the same with a callback for parts of large constants: `Part` is called after the last read of `bytes`
+ * bytes at `offset` of a node's data, before `Done`, so that the data need not be in memory besides a whole copy. A
+ * node's parts follow each other and may be fewer than all. `reads` and its members may be NULL. */
+struct anydml_constant_reads {
+    anydml_constant_done Done;
+    void(STDMETHODCALLTYPE *Part)(void *context, UINT node, UINT64 offset, UINT64 bytes);
+    void *Context;
+};
+HRESULT STDMETHODCALLTYPE AnydmlCompileGraphInParts(IDMLDevice1 *device, const DML_GRAPH_DESC *desc,
+                                                    DML_EXECUTION_FLAGS flags,
+                                                    const struct anydml_constant_reads *reads, REFIID riid, void **out);
+
 /* libdirectml: executes a compiled operator on addresses with minimal overhead: no descriptors, resources, command
  * lists or fences; several threads may do so concurrently. Temporary memory and, from the first call on, the contents
  * of the persistent resource are managed by the library. On the cpu adapter, a call of a small operator costs about 0.2

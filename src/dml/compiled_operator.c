@@ -238,6 +238,7 @@ static HRESULT compile_checked_graph(struct dml_compiled_operator *op, const DML
             graph.named_nodes = desc->NodeCount;
     }
     graph.constant_done = listener->constant_done;
+    graph.constant_part = listener->constant_part;
     graph.constant_context = listener->context;
     hr = compile_graph(op, &graph, error);
     graph_finish(&graph);
@@ -247,7 +248,8 @@ static HRESULT compile_checked_graph(struct dml_compiled_operator *op, const DML
 HRESULT dml_device_CompileGraph(DML_DEVICE, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags, REFIID riid,
                                 void **out)
 {
-    return dml_compile_graph(dml_device_from(iface), desc, flags, &(struct dml_listener){ NULL, NULL }, riid, out);
+    return dml_compile_graph(dml_device_from(iface), desc, flags, &(struct dml_listener){ NULL, NULL, NULL }, riid,
+                             out);
 }
 
 HRESULT dml_compile_graph(struct dml_device *device, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,

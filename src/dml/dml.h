@@ -207,9 +207,10 @@ static inline bool dml_compiled_volatile(const struct dml_compiled_operator *op)
     return op->flags & DML_EXECUTION_FLAG_DESCRIPTORS_VOLATILE;
 }
 
-/* Callback invoked after the last read of a constant node; may be NULL. */
+/* Callbacks invoked after the last read of a constant node, or of a part of it; may be NULL. */
 struct dml_listener {
     graph_constant_done_fn *constant_done;
+    graph_constant_part_fn *constant_part;
     void *context;
 };
 /* dml_device_CompileGraph. */

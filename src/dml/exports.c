@@ -100,12 +100,22 @@ EXPORT uint32_t AnydmlLiveObjects(void)
 EXPORT HRESULT AnydmlCompileGraph(IDMLDevice1 *iface, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
                                   anydml_constant_done done, void *context, REFIID riid, void **out)
 {
+    return AnydmlCompileGraphInParts(iface, desc, flags, &(struct anydml_constant_reads){ done, NULL, context }, riid,
+                                     out);
+}
+
+EXPORT HRESULT AnydmlCompileGraphInParts(IDMLDevice1 *iface, const DML_GRAPH_DESC *desc, DML_EXECUTION_FLAGS flags,
+                                         const struct anydml_constant_reads *reads, REFIID riid, void **out)
+{
     struct dml_device *device = dml_device_own((IDMLDevice *)iface);
+    struct dml_listener listener = { NULL, NULL, NULL };
     if (!iface)
         return E_INVALIDARG;
     if (!device)
         return iface->lpVtbl->CompileGraph(iface, desc, flags, riid, out);
-    return dml_compile_graph(device, desc, flags, &(struct dml_listener){ done, context }, riid, out);
+    if (reads)
+        listener = (struct dml_listener){ reads->Done, reads->Part, reads->Context };
+    return dml_compile_graph(device, desc, flags, &listener, riid, out);
 }
 
 EXPORT HRESULT AnydmlEnumOperators(IDMLDevice *iface, UINT index, struct anydml_operator_info *info)

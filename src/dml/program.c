@@ -135,7 +135,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     dml_rows_choose(device, &rows);
     options.choices = host ? NULL : &rows.choices;
     options.constant_bytes_max = device->adapter->memory_bytes_max;
-    graph->defers = !host && what;
+    graph->defers = what != NULL;
     graph->threads = device->threads;
     /* Passes have little work; what weights need is done by a team of threads. */
     struct base_team before = base_parallel_enter(1);

@@ -146,14 +146,23 @@ static void STDMETHODCALLTYPE constant_done(void *context, UINT index)
         base_forget_pages(node->desc.constant.Data, node->desc.constant.DataSize);
 }
 
+static void STDMETHODCALLTYPE constant_part(void *context, UINT index, UINT64 offset, UINT64 bytes)
+{
+    const DML_GRAPH_DESC *desc = context;
+    const struct emit_node *node = desc->Nodes[index].Desc;
+    if (node->mapped)
+        base_forget_pages((const char *)node->desc.constant.Data + offset, bytes);
+}
+
 HRESULT emit_compile(const struct emit_graph *graph, DML_EXECUTION_FLAGS flags, IDMLCompiledOperator **out)
 {
     DML_GRAPH_DESC desc;
     void *memory = describe(graph, &desc);
     if (!memory)
         return E_OUTOFMEMORY;
+    const struct anydml_constant_reads reads = { constant_done, constant_part, &desc };
     HRESULT hr =
-        AnydmlCompileGraph(graph->device, &desc, flags, constant_done, &desc, &IID_IDMLCompiledOperator, (void **)out);
+        AnydmlCompileGraphInParts(graph->device, &desc, flags, &reads, &IID_IDMLCompiledOperator, (void **)out);
     free(memory);
     return hr;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* AnydmlCompileGraph: constants are reported once each, on the calling thread, before it returns, and never read
- * after. */
+ * after. AnydmlCompileGraphInParts: likewise parts of them. */
 #include "dml_test.h"
 
 #include <anydml.h>
@@ -26,6 +26,7 @@ struct work {
     DML_GRAPH_DESC desc;
     void *data[NODES]; /* of constants, until they are named */
     UINT named[NODES];
+    UINT64 read[NODES]; /* bytes that were reported in parts */
     pthread_t caller;
     bool returned;
 };
@@ -92,6 +93,20 @@ static void STDMETHODCALLTYPE done(void *context, UINT node)
     w->data[node] = NULL;
 }
 
+/* Overwrites the part. */
+static void STDMETHODCALLTYPE part(void *context, UINT node, UINT64 offset, UINT64 bytes)
+{
+    struct work *w = context;
+    need(node < w->desc.NodeCount && w->data[node]);
+    ok(!w->named[node] && !w->returned, "a part of node %u is named late", node);
+    ok(pthread_equal(w->caller, pthread_self()), "node %u is named by another thread", node);
+    ok(offset == w->read[node], "a part of node %u is at %llu, not %llu", node, (unsigned long long)offset,
+       (unsigned long long)w->read[node]);
+    need(bytes <= w->parts[node].constant.DataSize - offset);
+    memset((char *)w->data[node] + 4 + offset, 0xff, bytes);
+    w->read[node] = offset + bytes;
+}
+
 static void work_end(struct work *w)
 {
     for (UINT i = 0; i < NODES; i++) {
@@ -101,11 +116,15 @@ static void work_end(struct work *w)
     }
 }
 
-static IDMLCompiledOperator *work_compile(struct work *w, anydml_constant_done callback)
+/* in_parts: with both callbacks. */
+static IDMLCompiledOperator *work_compile_by(struct work *w, anydml_constant_done callback, bool in_parts)
 {
     IDMLCompiledOperator *op = NULL;
-    HRESULT hr = AnydmlCompileGraph(w->dml, &w->desc, DML_EXECUTION_FLAG_NONE, callback, w, &IID_IDMLCompiledOperator,
-                                    (void **)&op);
+    const struct anydml_constant_reads reads = { callback, part, w };
+    HRESULT hr = in_parts ? AnydmlCompileGraphInParts(w->dml, &w->desc, DML_EXECUTION_FLAG_NONE, &reads,
+                                                      &IID_IDMLCompiledOperator, (void **)&op)
+                          : AnydmlCompileGraph(w->dml, &w->desc, DML_EXECUTION_FLAG_NONE, callback, w,
+                                               &IID_IDMLCompiledOperator, (void **)&op);
     w->returned = true;
     rig_skip(hr);
     ok_hr(hr, S_OK);
@@ -115,6 +134,11 @@ static IDMLCompiledOperator *work_compile(struct work *w, anydml_constant_done c
             memset(w->data[i], 0xff, w->parts[i].constant.DataSize + 4);
     }
     return op;
+}
+
+static IDMLCompiledOperator *work_compile(struct work *w, anydml_constant_done callback)
+{
+    return work_compile_by(w, callback, false);
 }
 
 /* y = x of 1 x K times two GEMMs with weights that are packed (one of them twice), plus a sum of constants that is
@@ -203,6 +227,66 @@ static void test_named(void)
     rig_destroy(&rig);
 }
 
+/* ---- parts ---- */
+
+enum { MANY = 9 << 20 }; /* floats: 36 MiB */
+
+/* y = (x + c) + c: the caller's bytes are read once. */
+static void test_large_parts(void)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    struct work w;
+    work_begin(&w, rig.dml);
+    UINT constant = add_constant(&w, MANY, 1, 0.5f);
+    UINT first = add_node(&w, add_operator(rig.dml, MANY)), second = add_node(&w, add_operator(rig.dml, MANY));
+    w.input = (DML_INPUT_GRAPH_EDGE_DESC){ 0, first, 0, NULL };
+    connect(&w, constant, first, 1);
+    connect(&w, first, second, 0);
+    connect(&w, constant, second, 1);
+    w.output = (DML_OUTPUT_GRAPH_EDGE_DESC){ second, 0, 0, NULL };
+    IDMLCompiledOperator *op = work_compile_by(&w, done, true);
+    ok(!api_is("cpu") || (w.read[constant] == (UINT64)MANY * 4 && w.named[constant] == 1),
+       "%llu bytes were reported in parts", (unsigned long long)w.read[constant]);
+    struct prepared prepared = prepare(&rig, op, 0, NULL);
+    ID3D12Resource *in = buffer_f32(&rig, MANY, 3, 0), *out = buffer_f32(&rig, MANY, -1, 0);
+    IDMLBindingTable *table = table_at(&rig, op, 0);
+    bind_inputs(table, 1, &(struct bound){ in, 0, MANY * 4 });
+    bind_outputs(table, 1, &(struct bound){ out, 0, MANY * 4 });
+    bind_prepared(table, &prepared);
+    record(&rig, op, table);
+    rig_run(&rig);
+    float *got = malloc(MANY * sizeof(*got));
+    need(got);
+    api_read(&rig.q, out, 0, got, MANY * sizeof(*got));
+    UINT wrong = 0;
+    for (UINT i = 0; i < MANY; i++) {
+        const float c = 1 + 0.5f * (float)i, sum = 3 + c;
+        wrong += got[i] != sum + c;
+    }
+    ok(!wrong, "%u of %u elements are wrong", wrong, (UINT)MANY);
+    free(got);
+    api_release(table);
+    api_release(in);
+    api_release(out);
+    prepared_release(&prepared);
+    work_end(&w);
+    api_release(op);
+    rig_destroy(&rig);
+}
+
+/* Unaligned weights are copied before they are packed. */
+static void test_packed_parts(void)
+{
+    struct rig rig = rig_create(DML_CREATE_DEVICE_FLAG_NONE);
+    struct work w;
+    build(&w, &rig);
+    IDMLCompiledOperator *op = work_compile_by(&w, done, true);
+    check(&rig, op);
+    work_end(&w);
+    api_release(op);
+    rig_destroy(&rig);
+}
+
 /* ---- weights of several devices ---- */
 
 enum { LARGE = 2048 }; /* 16 MiB of weights */
@@ -275,6 +359,7 @@ static void test_refused(void)
     void *out = &out;
     build(&w, &rig);
     ok_hr(AnydmlCompileGraph(NULL, &w.desc, 0, done, &w, &IID_IDMLCompiledOperator, &out), E_INVALIDARG);
+    ok_hr(AnydmlCompileGraphInParts(NULL, &w.desc, 0, NULL, &IID_IDMLCompiledOperator, &out), E_INVALIDARG);
     out = &out;
     ok_hr(AnydmlCompileGraph(rig.dml, NULL, 0, done, &w, &IID_IDMLCompiledOperator, &out), E_INVALIDARG);
     ok(!out, "desc NULL left %p", out);
@@ -355,6 +440,8 @@ int main(void)
     api_begin();
     rig_part(test_named());
     rig_part(test_no_callback());
+    rig_part(test_packed_parts());
+    rig_part(test_large_parts());
     if (api_is("cpu"))
         rig_part(test_devices());
     rig_part(test_refused());

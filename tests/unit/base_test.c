@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/cpu.h"
 #include "base/half.h"
+#include "base/hash.h"
 #include "base/names.h"
 #include "base/os.h"
 #include "base/parallel.h"
@@ -241,6 +242,29 @@ static void test_instructions(void)
 }
 #endif
 
+/* The same with any number of threads; different for any other byte or length. */
+static void test_hash_large(void)
+{
+    const size_t sizes[] = { 0, 1, 4096, ((size_t)1 << 20) - 1, (size_t)1 << 20, ((size_t)5 << 20) + 13 };
+    char *data = calloc(1, sizes[ARRAY_SIZE(sizes) - 1] + 1);
+    TEST(data);
+    for (size_t i = 0; data && i < ARRAY_SIZE(sizes); i++) {
+        struct base_team before = base_parallel_enter(1);
+        const struct base_hash one = base_hash_large(data, sizes[i]);
+        base_parallel_leave(before);
+        before = base_parallel_enter(3);
+        const struct base_hash three = base_hash_large(data, sizes[i]), more = base_hash_large(data, sizes[i] + 1);
+        data[sizes[i] / 2]++;
+        const struct base_hash other = base_hash_large(data, sizes[i]);
+        base_parallel_leave(before);
+        data[sizes[i] / 2]--;
+        TEST(one.low == three.low && one.high == three.high);
+        TEST(one.low != more.low && one.high != more.high);
+        TEST(!sizes[i] || (one.low != other.low && one.high != other.high));
+    }
+    free(data);
+}
+
 int main(void)
 {
     test_half_values();
@@ -251,6 +275,7 @@ int main(void)
     test_arena();
     test_parallel();
     test_team_stays();
+    test_hash_large();
 #if defined(__x86_64__)
     test_instructions();
 #endif

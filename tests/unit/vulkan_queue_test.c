@@ -423,6 +423,15 @@ static void test_own(void)
     fake.submitted[0] = '\0';
     TEST(vulkan_memory_write(&device, memory, writes, 3, &plain) == S_OK);
     TEST_FOR(!strcmp(fake.submitted, "1<0:cc;1<0:c;1<0:cc;"), "\"%s\"", fake.submitted);
+    /* Writes that are not finished leave the command buffers in turn; a call without writes waits for them. */
+    const struct adapter_writing unfinished = { copy_bytes, true };
+    const uint64_t before = device.own.writes.value;
+    fake.submitted[0] = '\0';
+    for (uint32_t i = 0; i < 3; i++)
+        TEST(vulkan_memory_write(&device, memory, writes, 1, &unfinished) == S_OK);
+    TEST_FOR(!strcmp(fake.submitted, "1<0:c;1<0:c;1<0:c;"), "\"%s\"", fake.submitted);
+    TEST(device.own.writes.value == before + 3 && device.own.commands[0].value != device.own.commands[1].value);
+    TEST(vulkan_memory_write(&device, NULL, NULL, 0, &plain) == S_OK && device.own.writes.value == before + 3);
     vulkan_memory_destroy(&device, memory);
     free(data);
 }

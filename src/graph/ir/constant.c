@@ -6,6 +6,8 @@
 #include "base/pages.h"
 #include "base/parallel.h"
 
+#define PART_BYTES (UINT64_C(16) << 20)
+
 static uint32_t constant_new(struct graph *graph, uint32_t index, const void *given, uint64_t given_bytes,
                              uint64_t size_bytes)
 {
@@ -68,6 +70,21 @@ void graph_constant_copy(const struct graph_value *constant, void *to)
         return;
     }
     base_parallel_copy(to, constant->given, constant->given_bytes);
+    memset((char *)to + constant->given_bytes, 0, constant->size_bytes - constant->given_bytes);
+}
+
+void graph_constant_take(struct graph *graph, uint32_t value, void *to)
+{
+    const struct graph_value *constant = &graph->values[value];
+    if (constant->made || constant->index == GRAPH_NONE || !graph->constant_part) {
+        graph_constant_copy(constant, to);
+        return;
+    }
+    for (uint64_t at = 0, bytes; at < constant->given_bytes; at += bytes) {
+        bytes = BASE_MIN(constant->given_bytes - at, PART_BYTES);
+        base_parallel_copy((char *)to + at, (const char *)constant->given + at, bytes);
+        graph->constant_part(graph->constant_context, constant->index, at, bytes);
+    }
     memset((char *)to + constant->given_bytes, 0, constant->size_bytes - constant->given_bytes);
 }
 

@@ -25,6 +25,8 @@ const void *graph_constant_data(struct graph *graph, uint32_t value);
 const void *graph_constant_ready(const struct graph_value *constant);
 /* Writes all its bytes. */
 void graph_constant_copy(const struct graph_value *constant, void *to);
+/* The same for the last time: the caller may release what has been read. */
+void graph_constant_take(struct graph *graph, uint32_t value, void *to);
 /* Computes it now if it is deferred. False and graph->failed when memory is short. */
 bool graph_constant_derive(struct graph *graph, uint32_t value);
 /* Drops the last use of the constant. */

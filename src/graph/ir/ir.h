@@ -69,6 +69,7 @@ struct graph_derivation {
 };
 
 typedef void graph_constant_done_fn(void *context, uint32_t node);
+typedef void graph_constant_part_fn(void *context, uint32_t node, uint64_t offset, uint64_t bytes);
 
 struct graph {
     struct base_arena arena;
@@ -93,6 +94,7 @@ struct graph {
     const char **node_names;            /* [node]: owned by the caller, for messages; NULL: unnamed */
     uint32_t named_nodes;
     graph_constant_done_fn *constant_done; /* NULL, or called when a node's constant is not read any more */
+    graph_constant_part_fn *constant_part; /* NULL, or called before that for parts of large ones */
     void *constant_context;
     struct graph_priorities *priorities; /* priority.c; NULL but while passes run */
     struct graph_uses *uses;             /* uses.c; likewise */

@@ -3,12 +3,15 @@
 #include "graph/plan/planner.h"
 
 #include "graph/ir/constant.h"
+#include "graph/ir/derive.h"
 #include "graph/ir/view.h"
 
 #include "base/pages.h"
 
 /* Smaller constants are copied into the plan: looking them up would cost more than they do. */
 #define SHARED_BYTES_MIN 4096
+
+#define SCRATCH_BYTES_MAX (UINT64_C(32) << 20) /* larger copies are not kept for the next constant */
 
 static const struct base_hash *content_of(struct planner *planner, uint32_t value)
 {
@@ -23,22 +26,44 @@ static const struct base_hash *content_of(struct planner *planner, uint32_t valu
     return &content->hash;
 }
 
+/* No reader besides one that is being served: its bytes are read for the last time. */
+static bool is_last(const struct planner *planner, uint32_t value)
+{
+    return planner->readers[value] == 1;
+}
+
+static void copy(struct planner *planner, uint32_t value, bool last, void *to)
+{
+    if (last)
+        graph_constant_take(planner->graph, value, to);
+    else
+        graph_constant_copy(&planner->graph->values[value], to);
+}
+
+static void release_scratch(struct planner *planner)
+{
+    base_pages_release(planner->scratch, planner->scratch_bytes);
+    planner->scratch = NULL;
+    planner->scratch_bytes = 0;
+    planner->scratch_value = GRAPH_NONE;
+}
+
 /* All bytes of the constant, aligned, until the next call; NULL if out of memory. One buffer serves all constants that
  * must be copied for that: it stays in the caches and is allocated once. */
 static const void *aligned_bytes(struct planner *planner, uint32_t value)
 {
     const struct graph_value *constant = &planner->graph->values[value];
-    const void *ready = graph_constant_ready(constant);
+    const void *ready = planner->known[value].data ? planner->known[value].data : graph_constant_ready(constant);
     if (ready || planner->scratch_value == value)
         return ready ? ready : planner->scratch;
     if (planner->scratch_bytes < constant->size_bytes) {
-        base_pages_release(planner->scratch, planner->scratch_bytes);
+        release_scratch(planner);
         planner->scratch = base_pages_acquire(&planner->graph->pages, constant->size_bytes);
         planner->scratch_bytes = planner->scratch ? constant->size_bytes : 0;
     }
     planner->scratch_value = planner->scratch ? value : GRAPH_NONE;
     if (planner->scratch)
-        graph_constant_copy(constant, planner->scratch);
+        copy(planner, value, is_last(planner, value), planner->scratch);
     return planner->scratch;
 }
 
@@ -81,12 +106,39 @@ HRESULT plan_share_packed(struct planner *planner, uint32_t at, uint64_t bytes)
                                data + graph_view_byte_offset(&step->op.tensors[input]) };
     const struct graph_key key = { *content_of(planner, value), planner->layouts[at] };
     const struct graph_keeping keeping = { bytes, planner->later, NULL, fill_packed, &packing };
-    return take(planner, &key, &keeping, &planner->shared[at]);
+    if (planner->scratch_value == value &&
+        is_last(planner, value)) /* the caller's bytes are not packed but this copy */
+        graph_constant_release(planner->graph, value);
+    hr = take(planner, &key, &keeping, &planner->shared[at]);
+    if (planner->scratch_bytes > SCRATCH_BYTES_MAX)
+        release_scratch(planner);
+    return hr;
 }
+
+struct plain {
+    struct planner *planner;
+    uint32_t value;
+    bool last;
+};
 
 static void fill_plain(void *context, void *data)
 {
-    graph_constant_copy(context, data);
+    const struct plain *plain = context;
+    copy(plain->planner, plain->value, plain->last, data);
+}
+
+/* The store has the constant, from where all later readers get it: nothing has to keep the caller's bytes, or the
+ * graph's. */
+static bool moves(const struct planner *planner, uint32_t value)
+{
+    return !planner->options->keep && !graph_derivations_read(planner->graph, value);
+}
+
+/* To be copied by a keeper, which needs no alignment; NULL: by fill_plain. */
+static const void *bytes_of(const struct graph_value *constant)
+{
+    return !constant->made && constant->given_bytes == constant->size_bytes ? constant->given
+                                                                            : graph_constant_ready(constant);
 }
 
 static HRESULT copy_constant(struct planner *planner, uint32_t value)
@@ -109,9 +161,13 @@ HRESULT plan_share_constant(struct planner *planner, uint32_t value)
     if (!planner->plan->store || constant->size_bytes < SHARED_BYTES_MIN)
         return copy_constant(planner, value);
     const struct graph_key key = { .content = *content_of(planner, value) };
-    const struct graph_keeping keeping = { constant->size_bytes, planner->later, graph_constant_ready(constant),
-                                           fill_plain, constant };
-    return take(planner, &key, &keeping, &planner->known[value]);
+    struct plain plain = { planner, value, moves(planner, value) };
+    const struct graph_keeping keeping = { constant->size_bytes, planner->later, bytes_of(constant), fill_plain,
+                                           &plain };
+    hr = take(planner, &key, &keeping, &planner->known[value]);
+    if (SUCCEEDED(hr) && plain.last)
+        graph_constant_release(planner->graph, value);
+    return hr;
 }
 
 HRESULT plan_keep_constants(struct planner *planner, uint32_t at)
