@@ -142,13 +142,26 @@ static inline const enum AVPixelFormat *video_pixel_formats(const AVCodec *codec
 #endif
 }
 
+/* What libavdevice shows frames with; NULL: nothing. FFmpeg 9 has no SDL any more, XVideo needs an X server. */
+static inline const char *video_window(void)
+{
+    static const char *const devices[] = { "sdl2", "xv" };
+    for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++)
+        if (av_guess_format(devices[i], NULL, NULL))
+            return devices[i];
+    return NULL;
+}
+
 /* The name says the format: .mp4, .mkv, .y4m (uncompressed); frame_%03d.png is an image for each frame; `window` is a
- * window of SDL2, which shows frames at their rate, or as soon as they are there. */
+ * window, which shows frames at their rate, or as soon as they are there. */
 static inline struct video_writer video_create(const char *path, int width, int height, AVRational rate)
 {
     struct video_writer w = { .path = path, .window = !strcmp(path, "window") };
     avdevice_register_all();
-    if (avformat_alloc_output_context2(&w.format, NULL, w.window ? "sdl2" : NULL, path) < 0)
+    const char *device = w.window ? video_window() : NULL;
+    if (w.window && !device)
+        video_fail(path, "FFmpeg's libavdevice has no device for windows here");
+    if (avformat_alloc_output_context2(&w.format, NULL, device, path) < 0)
         video_fail(path, "the name's suffix is not a known video format");
     const AVCodec *codec = avcodec_find_encoder(
         w.window ? AV_CODEC_ID_RAWVIDEO : av_guess_codec(w.format->oformat, NULL, path, NULL, AVMEDIA_TYPE_VIDEO));

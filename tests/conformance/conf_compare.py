@@ -67,13 +67,13 @@ def good_floats(got, want, case, rtol, atol, unit):
 
 
 def is_subnormal(array):
-    """Which elements are FLOAT32 numbers (or bfloat16 ones, as such) below the least normal one, and not zero."""
-    return (array != 0) & (np.abs(array) < np.finfo(np.float32).tiny)
+    """Which elements are FLOAT32 or FLOAT64 numbers (or bfloat16 ones, as FLOAT32) below the least normal one, and not zero."""
+    return (array != 0) & (np.abs(array) < np.finfo(array.dtype).tiny)
 
 
-def compare(got, want, case, family, flushes=False):
-    """(text of the first difference or None, worst error: absolute for |want| < 1, else relative). flushes: the device
-    may take subnormal numbers of FLOAT32 for zeros."""
+def compare(got, want, case, family, flushes=()):
+    """(text of the first difference or None, worst error: absolute for |want| < 1, else relative). flushes: names of the
+    types whose subnormal numbers the device may take for zeros; bfloat16 is as FLOAT32."""
     mask = ~np.ma.getmaskarray(want) if isinstance(want, np.ma.MaskedArray) else np.ones(np.shape(want), bool)
     want = want.data if isinstance(want, np.ma.MaskedArray) else want
     name = type_name(want)
@@ -87,7 +87,7 @@ def compare(got, want, case, family, flushes=False):
     if is_float(want.dtype) and not case.bits:
         rtol, atol = tolerance(case, family, name)
         good, error = good_floats(got, want, case, rtol, atol, unit)
-        if flushes and want.dtype == np.float32:
+        if type_name(want) in flushes:
             # Of bfloat16 also the least normal number: a subnormal result may have been rounded up to it.
             small = np.abs(want) <= np.finfo(np.float32).tiny if name == "BFLOAT16" else is_subnormal(want)
             good |= small & (got == 0)

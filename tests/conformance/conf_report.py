@@ -128,7 +128,7 @@ command lists the operators are recorded ([interleave.md](interleave.md)).
             if out["lacks"]:
                 file.write(f"\n{title(out)} has no {', '.join(out['lacks'])}: such cases are unsupported there.\n")
             if out.get("flushes"):
-                file.write(f"\n{title(out)} takes subnormal FLOAT32 numbers for zeros, as Direct3D allows: cases with such "
+                file.write(f"\n{title(out)} takes subnormal {' and '.join(out['flushes'])} numbers for zeros: cases with such "
                            "inputs are left out there, and a zero is as good as a subnormal result.\n")
         file.write("""
 A cell has the number of cases and the worst error of a result: absolute where the wanted value is below 1, else relative.

@@ -70,20 +70,20 @@ def as_bfloat(op, case):
     return case
 
 
-def has_subnormals(case):
-    """Whether a FLOAT32 or bfloat16 input has subnormal numbers."""
+def has_subnormals(case, types):
+    """Whether an input of one of the types has subnormal numbers; bfloat16 is as FLOAT32."""
     def check(given):
         if isinstance(given, list):
             return any(check(one) for one in given)
         if isinstance(given, BFloatArray):
             given = bfloat_values(given)
-        return isinstance(given, np.ndarray) and given.dtype == np.float32 and bool(is_subnormal(np.asarray(given)).any())
+        return isinstance(given, np.ndarray) and type_name(given) in types and bool(is_subnormal(np.asarray(given)).any())
     return any(check(given) for given in case.fields.values())
 
 
-def flushes_subnormals(args, schema):
-    """Whether the device takes subnormal FLOAT32 numbers for zeros: it adds two."""
-    x = np.float32([1e-40])
+def flushes_subnormals(args, schema, dtype):
+    """Whether the device takes subnormal numbers of FLOAT32 or FLOAT64 for zeros: it adds two."""
+    x = np.array([np.finfo(dtype).tiny / 8], dtype)
     case = conformance.Case({"ATensor": x, "BTensor": x}, {"OutputTensor": x + x})
     encoder = Encoder(schema, "ELEMENT_WISE_ADD", case, np.random.default_rng(1))
     driver = Driver(args.driver, args.adapter, args.timeout)
@@ -149,7 +149,7 @@ class Worker:
             return "the reference failed: " + traceback.format_exc(limit=-3)
         for slot in encoder.seen:
             unit.seen.add(slot)
-        if self.args.flushes and has_subnormals(case):
+        if has_subnormals(case, self.args.flushes):
             unit.cases -= 1
             return None
         if self.module:
@@ -424,8 +424,9 @@ def main():
         if not fnmatch.filter(schema.operators, pattern.upper()):
             print(f"--filter {pattern}: no operator is named so (wildcards: *{pattern}*)", file=sys.stderr)
             return 2
-    args.flushes = flushes_subnormals(args, schema)
-    conformance.SUBNORMALS = not args.flushes
+    args.flushes = [name for name in ("FLOAT32", "FLOAT64")
+                    if name not in args.lacks and flushes_subnormals(args, schema, dtype_of(name))]
+    conformance.FLUSHED = args.flushes
     units, last_words = execute(args, schema, make_units(args, schema))
     missing = [] if args.only else untested(args, schema, units)
     for text in last_words + missing:

@@ -56,7 +56,7 @@ class Registered:
 
 OPERATORS = {}  # name -> Registered
 EDGES = {}      # name -> [(function, family)]
-SUBNORMALS = True  # of FLOAT32 are drawn; devices may take them for zeros (Direct3D: "flushed")
+FLUSHED = []       # types of which no subnormal numbers are drawn: the device takes them for zeros
 
 
 def _family(function):
@@ -166,7 +166,7 @@ class Generator:
         if is_float(dtype):
             info = np.finfo(dtype)
             extremes = [np.nan, np.inf, -np.inf, -0.0, 0.0, info.max, info.min, info.tiny, info.smallest_subnormal]
-            if dtype == np.float32 and not SUBNORMALS:
+            if dtype in map(dtype_of, FLUSHED):
                 extremes[-1] = info.tiny
         else:
             extremes = [lowest(dtype), highest(dtype), 0, 1]

@@ -24,7 +24,7 @@ DRIVER = None
 
 def worker(path=None):
     args = argparse.Namespace(driver=path or DRIVER, adapter="cpu", pydirectml=False, seed=5, timeout=60, all=True, allow_unsupported=False,
-                              lacks=[], flushes=False)
+                              lacks=[], flushes=[])
     return Worker(args, Schema(DRIVER), None)
 
 
@@ -74,15 +74,24 @@ class Comparison(unittest.TestCase):
         self.assertEqual(text is None, good, text)
 
     def test_flushed_subnormals(self):
-        tiny = np.finfo(np.float32).tiny
+        tiny, least = np.finfo(np.float32).tiny, np.finfo(np.float64).tiny
         case = conformance.Case({}, {}, rtol=0, atol=0)
         for kind, want, good in ((np.float32, tiny / 2, True), (np.float32, tiny, False), (BFloatArray, tiny, True),
-                                 (BFloatArray, 2 * tiny, False)):
-            want = np.float32([want])
+                                 (BFloatArray, 2 * tiny, False), (np.float64, least / 2, True), (np.float64, least, False)):
+            name = "FLOAT64" if kind is np.float64 else "FLOAT32"
+            want = np.array([want], name.lower())
             want = bfloat_bits(want) if kind is BFloatArray else want
-            for flushes in (False, True):
+            for flushes in ([], ["FLOAT32"], ["FLOAT64"], ["FLOAT32", "FLOAT64"]):
                 text, _ = compare(np.zeros_like(np.asarray(want)), want, case, "none", flushes)
-                self.assertEqual(text is None, good and flushes, (kind, want))
+                self.assertEqual(text is None, good and name in flushes, (kind, want))
+
+    def test_cases_with_subnormals(self):
+        for dtype in (np.float32, np.float64):
+            least, name = np.finfo(dtype).tiny, np.dtype(dtype).name.upper()
+            for value, small in ((least / 2, True), (least, False), (0, False)):
+                case = conformance.Case({"ATensor": np.array([1, value], dtype)}, {})
+                self.assertEqual(conf_run.has_subnormals(case, [name]), small)
+                self.assertFalse(conf_run.has_subnormals(case, []))
 
     def test_floats(self):
         exact = {"rtol": 0, "atol": 0}
@@ -169,7 +178,7 @@ class Report(unittest.TestCase):
     def make(self, device, worst):
         rows = {"FLOAT32": dict(zip(COUNTS, (64, 0, 0, worst))), "INT8": dict(zip(COUNTS, (64, 0, 0, 0.0))),
                 "INT16": dict(zip(COUNTS, (64, 1, 2, 0.0)))}
-        return {"adapter": "0", "device": device, "lacks": [], "flushes": False, "seed": 1, "date": "2026-01-01", "seconds": 2.0, "cases": 192,
+        return {"adapter": "0", "device": device, "lacks": [], "flushes": [], "seed": 1, "date": "2026-01-01", "seconds": 2.0, "cases": 192,
                 "failed": 1, "unsupported": 2, "missing": [], "operators": {"ELEMENT_WISE_ADD": rows}}
 
     def test_columns(self):
@@ -198,7 +207,7 @@ class Choosing(unittest.TestCase):
     def run_some(self, **more):
         """(schema, arguments, what ran) of a few operators."""
         args = argparse.Namespace(driver=DRIVER, adapter="cpu", pydirectml=False, seed=5, timeout=60, all=True, allow_unsupported=False,
-                                  lacks=[], flushes=False, jobs=2, verbose=False, only=None, filter=["ELEMENT_WISE_BIT_*"], cases=3, budget=None)
+                                  lacks=[], flushes=[], jobs=2, verbose=False, only=None, filter=["ELEMENT_WISE_BIT_*"], cases=3, budget=None)
         args.__dict__.update(more)
         schema = Schema(DRIVER)
         return schema, args, execute(args, schema, make_units(args, schema))[0]
