@@ -41,8 +41,7 @@ uint tensor_at(uint tensor)
 }
 
 /* lavapipe 26.1 loads from addresses that are the same for all invocations also after a loop's last iteration, with no
- * invocation active: what finds such an address is in the block even then. The
- * limit is read where all are active. */
+ * invocation active: what finds such an address is in the block even then. The limit is read where all are active. */
 Place locate(uint tensor, uint index[RANK_MAX])
 {
     uint at = tensor_at(min(tensor, last_tensor));
