@@ -31,7 +31,8 @@ static struct onnx_value *weights(struct onnx_builder *b, const struct onnx_node
     return onnx_dequantize(b, &q, &grain);
 }
 
-/* ONNX Runtime rounds tokens and states to 8 bits, of all rows of the batch together. */
+/* ONNX Runtime rounds tokens and states of all rows together to 256 levels from the least to the largest element. Here
+ * each row has its own 255 levels around zero: an error of the same order. */
 bool onnx_dynamic_quantize_lstm(struct onnx_builder *b, const struct onnx_node *n)
 {
     const struct onnx_value *x = onnx_in(b, n, 0);
