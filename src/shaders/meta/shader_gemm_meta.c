@@ -202,8 +202,8 @@ static bool is_float(DML_TENSOR_DATA_TYPE type)
 /* ---- kernels ---- */
 
 /* SMALL kernels read B directly, FRAGMENT ones packed ahead of time, as fragments. For others it is packed, if
- * necessary by a dispatch; they have a workgroup for each multiprocessor. HALF ones have FLOAT16 sums, and no epilogue.
- */
+ * necessary by a dispatch; they have a workgroup for each multiprocessor. HALF ones have FLOAT16 sums and no
+ * epilogue. */
 enum form { FORM_SMALL, FORM_FRAGMENT, FORM_LARGE, FORM_HALF };
 
 /* Of tiles m x n, for K that is a multiple of `whole`. The time of a GEMM in microseconds: `fixed`, and `step` for each
