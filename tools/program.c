@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,7 +22,11 @@ static char lost_text[512];
 
 static void on_lost(int signal)
 {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
     (void)signal;
+    /* Threads of the pool may read lost pages at the same time. The first one reports them and ends the process. */
+    while (atomic_flag_test_and_set(&told))
+        pause();
     if (write(STDERR_FILENO, lost_text, strlen(lost_text)) < 0)
         _exit(TOOLS_RUNTIME);
     _exit(TOOLS_USAGE);
