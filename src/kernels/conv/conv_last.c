@@ -223,12 +223,23 @@ DENSE_INLINE void pack_tap(const struct conv_last *p, const void *source, DML_TE
     }
 }
 
-/* [group][panel][tap][input channel][width] */
-static void conv_last_pack(const struct kern_op *op, const struct conv_last *p, const void *source, float *packed)
+struct last_packing {
+    const struct kern_op *op;
+    const struct conv_last *plan;
+    const void *source;
+    float *packed;
+};
+
+/* Panels of all groups. */
+static void last_pack_range(void *context, size_t begin, size_t end, unsigned worker)
 {
+    const struct last_packing *job = context;
+    const struct conv_last *p = job->plan;
     const struct conv_shape *s = &p->s;
-    const DML_TENSOR_DATA_TYPE type = op->tensors[1].type, f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
-    for (int64_t i = 0; i < (int64_t)s->groups * p->panels; i++) {
+    const DML_TENSOR_DATA_TYPE type = job->op->tensors[1].type, f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    float *packed = job->packed + begin * (uint64_t)(p->taps * s->in_group * p->width);
+    (void)worker;
+    for (int64_t i = (int64_t)begin; i < (int64_t)end; i++) {
         const int64_t group = i / p->panels, first = i % p->panels * p->width;
         const int64_t used = BASE_MIN(s->out_group - first, p->width);
         const int64_t start =
@@ -238,11 +249,19 @@ static void conv_last_pack(const struct kern_op *op, const struct conv_last *p, 
             const int64_t from =
                 start + line / s->kernel[1] * s->w[2] + line % s->kernel[1] * s->w[3] + k % s->kernel[2] * s->w[4];
             if (type == f32)
-                pack_tap(p, source, f32, from, used, packed);
+                pack_tap(p, job->source, f32, from, used, packed);
             else
-                pack_tap(p, source, type, from, used, packed);
+                pack_tap(p, job->source, type, from, used, packed);
         }
     }
+}
+
+/* [group][panel][tap][input channel][width] */
+static void conv_last_pack(const struct kern_op *op, const struct conv_last *p, const void *source, float *packed)
+{
+    struct last_packing packing = { op, p, source, packed };
+    const uint64_t bytes = (uint64_t)(p->taps * p->s.in_group * p->width) * sizeof(float);
+    base_parallel_for((size_t)p->s.groups * p->panels, dense_pack_grain(bytes), last_pack_range, &packing);
 }
 
 #define ROW(isa)                                                                                                       \

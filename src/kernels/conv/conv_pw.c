@@ -188,12 +188,30 @@ static uint64_t conv_pw_plan(const struct conv_pw *p, uint32_t rows, uint32_t la
     return (uint64_t)p->panels * CONV_PW_VECS * lanes * p->k * sizeof(float);
 }
 
+struct pw_packing {
+    const float *w;
+    const int64_t *strides;
+    uint32_t columns, k, width;
+    float *packed;
+};
+
+static void pw_pack_range(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct pw_packing *p = context;
+    (void)worker;
+    for (uint32_t panel = (uint32_t)begin; panel < end; panel++) {
+        float *out = p->packed + (uint64_t)panel * p->k * p->width;
+        for (uint32_t i = 0; i < p->k; i++)
+            for (uint32_t c = panel * p->width; c < (panel + 1) * p->width; c++)
+                *out++ = c < p->columns ? p->w[c * p->strides[0] + i * p->strides[1]] : 0;
+    }
+}
+
 void conv_pw_panels(const float *w, const int64_t *strides, uint32_t columns, uint32_t k, uint32_t width, float *out)
 {
-    for (uint32_t first = 0; first < columns; first += width)
-        for (uint32_t i = 0; i < k; i++)
-            for (uint32_t c = first; c < first + width; c++)
-                *out++ = c < columns ? w[c * strides[0] + i * strides[1]] : 0;
+    struct pw_packing packing = { w, strides, columns, k, width, out };
+    base_parallel_for((columns + width - 1) / width, dense_pack_grain((uint64_t)k * width * sizeof(float)),
+                      pw_pack_range, &packing);
 }
 
 #define ROW(isa)                                                                                                       \

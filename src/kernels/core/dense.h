@@ -5,6 +5,7 @@
 #define KERNELS_DENSE_H
 
 #include "base/half.h"
+#include "base/parallel.h"
 #include "kernels/core/kernel.h"
 
 /* Prefetch distance in bytes for long streams: the amount that arrives during the latency of memory. The hardware
@@ -92,6 +93,12 @@ DENSE_INLINE void dense_range(int64_t count, int64_t step, int64_t offset, int64
 DENSE_INLINE uint64_t dense_grain(uint64_t cost)
 {
     return cost >= KERN_GRAIN ? 1 : KERN_GRAIN / BASE_MAX(cost, 1);
+}
+
+/* Parts of packed weights, of `bytes` each, that are worth a thread. */
+DENSE_INLINE size_t dense_pack_grain(uint64_t bytes)
+{
+    return (size_t)(bytes >= BASE_COPY_GRAIN ? 1 : BASE_COPY_GRAIN / BASE_MAX(bytes, 1));
 }
 
 /* The offset of the next `count` elements in scratch memory of which *used are allocated, a multiple of `alignment`. */

@@ -129,27 +129,44 @@ DENSE_INLINE void panel_pack_line(const char *from, int64_t step, uint32_t count
     memset(out + count * element, 0, (columns - count) * element);
 }
 
+struct panel_packing {
+    const struct panel_shape *shape;
+    const struct kern_view *b;
+    const char *source;
+    char *packed;
+};
+
 /* Some rows of B at a time, so that the part of a cache line that one panel leaves is still cached for the next one. */
-DENSE_INLINE void panel_pack_as(const struct panel_shape *shape, const struct kern_view *b, const char *source,
-                                char *out, uint64_t element)
+DENSE_INLINE void panel_pack_as(const struct panel_packing *p, uint32_t begin, uint32_t end, uint64_t element)
 {
+    const struct panel_shape *shape = p->shape;
+    const struct kern_view *b = p->b;
     int64_t row = b->sizes[b->rank - 2] > 1 ? b->strides[b->rank - 2] : 0;
     int64_t step = b->sizes[b->rank - 1] > 1 ? b->strides[b->rank - 1] : 0;
     for (uint32_t k0 = 0; k0 < shape->k; k0 += PACK_ROWS)
-        for (uint32_t panel = 0; panel < shape->panels; panel++) {
+        for (uint32_t panel = begin; panel < end; panel++) {
             uint32_t first = panel * shape->columns, count = BASE_MIN(shape->n - first, shape->columns);
             for (uint32_t k = k0; k < BASE_MIN(shape->k, k0 + PACK_ROWS); k++)
-                panel_pack_line(source + (k * row + first * step) * (int64_t)element, step, count, shape->columns,
-                                element, out + ((uint64_t)panel * shape->k + k) * shape->columns * element);
+                panel_pack_line(p->source + (k * row + first * step) * (int64_t)element, step, count, shape->columns,
+                                element, p->packed + ((uint64_t)panel * shape->k + k) * shape->columns * element);
         }
+}
+
+static void panel_pack_range(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct panel_packing *p = context;
+    (void)worker;
+    if (p->shape->element == 2)
+        panel_pack_as(p, (uint32_t)begin, (uint32_t)end, 2);
+    else
+        panel_pack_as(p, (uint32_t)begin, (uint32_t)end, 4);
 }
 
 static void panel_pack(const struct panel_shape *shape, const struct kern_view *b, const void *source, void *packed)
 {
-    if (shape->element == 2)
-        panel_pack_as(shape, b, source, packed, 2);
-    else
-        panel_pack_as(shape, b, source, packed, 4);
+    struct panel_packing packing = { shape, b, source, packed };
+    base_parallel_for(shape->panels, dense_pack_grain((uint64_t)shape->k * shape->columns * shape->element),
+                      panel_pack_range, &packing);
 }
 
 #define ROW(isa)                                                                                                       \

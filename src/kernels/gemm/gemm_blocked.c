@@ -182,18 +182,35 @@ static void panel_fill(const struct blocked_gemm_isa *isa, const struct kern_op 
         blocked_gemm_column_sums(isa, packs, g->packs, (int32_t *)panel);
 }
 
+struct blocked_packing {
+    const struct blocked_gemm_isa *isa;
+    const struct kern_op *op;
+    struct gemm_blocks g;
+    struct kern_view batches;
+    uint64_t panels; /* of a batch */
+    const void *source;
+    char *packed;
+};
+
+static void pack_range(void *context, size_t begin, size_t end, unsigned worker)
+{
+    const struct blocked_packing *p = context;
+    uint32_t at[KERN_RANK_MAX];
+    (void)worker;
+    for (size_t i = begin; i < end; i++) {
+        dense_row_at(&p->batches, i / p->panels, at);
+        panel_fill(p->isa, p->op, &p->g, p->source, dense_offset(&p->op->tensors[1], at, p->g.rank - 2),
+                   (uint32_t)(i % p->panels) * p->isa->columns, p->packed + i * p->g.panel_bytes);
+    }
+}
+
 void blocked_gemm_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source, void *packed)
 {
-    const struct kern_view *b = &op->tensors[1], batches = packed_batches(b);
-    uint32_t at[KERN_RANK_MAX];
-    struct gemm_blocks g;
-    blocks_init(isa, op, &g);
-    char *panel = packed;
-    for (uint64_t batch = 0; batch < dense_rows(&batches); batch++) {
-        dense_row_at(&batches, batch, at);
-        for (uint64_t first = 0; first < g.n; first += isa->columns, panel += g.panel_bytes)
-            panel_fill(isa, op, &g, source, dense_offset(b, at, g.rank - 2), (uint32_t)first, panel);
-    }
+    struct blocked_packing p = { .isa = isa, .op = op, .source = source, .packed = packed };
+    blocks_init(isa, op, &p.g);
+    p.batches = packed_batches(&op->tensors[1]);
+    p.panels = (p.g.n + isa->columns - 1) / isa->columns;
+    base_parallel_for(dense_rows(&p.batches) * p.panels, dense_pack_grain(p.g.panel_bytes), pack_range, &p);
 }
 
 /* ---- one unit ---- */
