@@ -122,6 +122,24 @@ static void joined_convolutions(struct graph *graph)
     make_conv(graph, (struct graph_operand[]){ pooled, w3 }, 2, make4(graph, GRAPH_OUTPUT, 0, 1, 2, 2, 2), 1, 1, 0);
 }
 
+/* Layers that read everything before them: their concatenations are the last one, and its beginnings. */
+static void dense_block(struct graph *graph)
+{
+    struct graph_operand feature[4], x = make4(graph, GRAPH_INPUT, 0, 1, 2, 3, 4);
+    feature[0] = temp4(graph, 1, 2, 3, 4);
+    make_map(graph, KERN_MAP_TANH, &x, 1, feature[0], 0, 0);
+    for (uint32_t layer = 1; layer < 4; layer++) {
+        struct graph_operand joined = temp4(graph, 1, 2 * layer, 3, 4), part = joined;
+        struct graph_operand w = make_constant(graph, 4, SIZES(2, 2 * layer, 1, 1), -1, 0.01f);
+        for (uint32_t i = 0; i < layer; i++) {
+            part.view = graph_view_slice(&joined.view, SIZES(0, 2 * i, 0, 0), SIZES(1, 2, 3, 4), NULL);
+            make_move(graph, feature[i], part);
+        }
+        feature[layer] = layer < 3 ? temp4(graph, 1, 2, 3, 4) : make4(graph, GRAPH_OUTPUT, 0, 1, 2, 3, 4);
+        make_conv(graph, (struct graph_operand[]){ joined, w }, 2, feature[layer], 1, 1, 0);
+    }
+}
+
 static struct graph_operand with_batch_as_channels(struct graph_operand x)
 {
     x.view = graph_view_permute(&x.view, SIZES(1, 0, 2, 3));
@@ -454,6 +472,7 @@ static const struct {
     { "map_chain", map_chain },
     { "known_and_unused", known_and_unused },
     { "joined_convolutions", joined_convolutions },
+    { "dense_block", dense_block },
     { "weight_gradient", weight_gradient },
     { "quantized", quantized },
     { "joined_bytes", joined_bytes },

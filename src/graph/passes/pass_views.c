@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MOVE ops that only change order or position of data:
  *   read-through   readers of the copy read the source, through a view (slice, split, transpose, reinterpret)
- *   write-through  the producer of the source writes into the copy directly, and its other readers follow (concat) */
+ *   write-through  the producer of the source writes into the copy directly, and its other readers follow (concat)
+ * Copies of adjacent parts are one copy first, so that a concatenation of all parts of another one and more is that one
+ * with more (networks whose layers read all layers before them). */
 #include "graph/passes/pass.h"
 
 #include <stdlib.h>
@@ -286,6 +288,83 @@ static bool rename_all(struct views *views, uint32_t move_at, bool apply)
            rename_uses(views, move_at, graph_uses_first_read(&views->uses, source), apply);
 }
 
+/* ---- adjacent parts ---- */
+
+/* The elements of `b` follow those of `a` in dimension d, where they may differ in size. */
+static bool follows(const struct kern_view *a, const struct kern_view *b, uint32_t d, int64_t *out_stride)
+{
+    const int64_t step = b->offset - a->offset;
+    *out_stride = a->sizes[d] > 1 ? a->strides[d] : b->sizes[d] > 1 ? b->strides[d] : step;
+    if (a->type != b->type || a->rank != b->rank || step != *out_stride * (int64_t)a->sizes[d] ||
+        (b->sizes[d] > 1 && b->strides[d] != *out_stride))
+        return false;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (i != d && (a->sizes[i] != b->sizes[i] || (a->sizes[i] > 1 && a->strides[i] != b->strides[i])))
+            return false;
+    return true;
+}
+
+static bool append_in(struct graph_op *first, const struct graph_op *second, uint32_t d)
+{
+    struct kern_view *from = &first->k.tensors[0], *to = &first->k.tensors[1];
+    const uint64_t size = (uint64_t)from->sizes[d] + second->k.tensors[0].sizes[d];
+    int64_t step_from, step_to;
+    if (size > UINT32_MAX || !follows(from, &second->k.tensors[0], d, &step_from) ||
+        !follows(to, &second->k.tensors[1], d, &step_to) || !step_to)
+        return false;
+    from->sizes[d] = to->sizes[d] = (uint32_t)size;
+    from->strides[d] = step_from;
+    to->strides[d] = step_to;
+    return true;
+}
+
+/* Preferably in a dimension that the parts have: single elements can be put together in any. */
+static bool append(struct graph_op *first, const struct graph_op *second)
+{
+    const struct kern_view *from = &first->k.tensors[0], *other = &second->k.tensors[0];
+    if (from->rank != first->k.tensors[1].rank || from->rank != other->rank)
+        return false;
+    for (uint32_t single = 0; single < 2; single++)
+        for (uint32_t d = 0; d < from->rank; d++)
+            if ((from->sizes[d] == 1 && other->sizes[d] == 1) == single && append_in(first, second, d))
+                return true;
+    return false;
+}
+
+/* The copies right behind this one that copy the following parts of the same value to the following places become part
+ * of it. */
+static void merge_following(struct views *views, uint32_t move_at)
+{
+    struct graph *graph = views->graph;
+    struct graph_op *move = graph->ops[move_at], merged = *move;
+    bool any = false;
+    for (uint32_t i = move_at + 1; i < graph->op_count; i++) {
+        struct graph_op *other = graph->ops[i];
+        if (other->dead)
+            continue;
+        if (other->k.kind != KERN_MOVE || other->value[0] != move->value[0] || other->value[1] != move->value[1] ||
+            move->value[0] == move->value[1] || !append(&merged, other))
+            break;
+        graph_op_join(&merged, other);
+        other->dead = any = true;
+    }
+    if (any)
+        commit(views, move_at, &merged);
+}
+
+/* Copies that have become adjacent because they read the same value now. */
+static void merge_readers(struct views *views, uint32_t value)
+{
+    uint32_t at = graph_uses_first_read(&views->uses, value);
+    for (uint32_t i = 0; at != GRAPH_NONE && i < RENAMED_MAX; i++, at = graph_uses_next(&views->uses, at)) {
+        const uint32_t reader = views->uses.pool[at].op;
+        if (views->graph->ops[reader]->k.kind == KERN_MOVE)
+            merge_following(views, reader);
+    }
+}
+
+/* ---- writing through ---- */
+
 /* The source becomes the part of the target to which it would be copied: its own bytes are then not needed. */
 static bool write_through(struct views *views, uint32_t move_at)
 {
@@ -303,6 +382,7 @@ static bool write_through(struct views *views, uint32_t move_at)
     if (part) /* the new reads and writes there belong to no known part */
         part->read_from = 0;
     move->dead = true;
+    merge_readers(views, target);
     return true;
 }
 
@@ -313,6 +393,7 @@ HRESULT graph_pass_views(struct graph *graph, const struct graph_options *option
     for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++) {
         if (graph->ops[i]->dead || graph->ops[i]->k.kind != KERN_MOVE)
             continue;
+        merge_following(&views, i);
         *changed |= read_through(&views, i);
         if (!graph->ops[i]->dead)
             *changed |= write_through(&views, i);
