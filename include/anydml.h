@@ -121,6 +121,29 @@ typedef struct ANYDML_INDEXED_MAX_POOLING_GRAD_OPERATOR_DESC {
     const UINT *Dilations;
 } ANYDML_INDEXED_MAX_POOLING_GRAD_OPERATOR_DESC;
 
+/*
+ * Samples of images at any positions: GridSample of ONNX, grid_sample of PyTorch, and the samples of deformable
+ * convolutions. InputTensor is [N, C, [D], H, W], GridTensor [N, [d], h, w, 2 or 3], OutputTensor [N, C, [d], h, w].
+ * The last dimension of GridTensor is a position (x, y[, z]); pixel i is at i. With PixelCoordinates, positions are in
+ * pixels; otherwise -1 and 1 are the centres of the first and the last pixel (AlignCorners), or their outer edges.
+ * A sample is the nearest pixel (halves to even), or the sum of the 4 or 8 pixels around it by distance (LINEAR).
+ * PaddingMode defines pixels outside: CONSTANT: 0; EDGE: positions are limited to the image; REFLECTION and SYMMETRIC:
+ * positions are reflected at the centres, or outer edges, of the first and last pixels, and then limited; WRAP is
+ * invalid. A position that is NaN is outside, or with other modes than CONSTANT 0. Positions and sums are computed in
+ * FLOAT32, in FLOAT64 if a tensor has that type. GridTensor may have any floating-point type.
+ */
+#define ANYDML_OPERATOR_GRID_SAMPLE ((DML_OPERATOR_TYPE)252)
+
+typedef struct ANYDML_GRID_SAMPLE_OPERATOR_DESC {
+    const DML_TENSOR_DESC *InputTensor;
+    const DML_TENSOR_DESC *GridTensor;
+    const DML_TENSOR_DESC *OutputTensor;
+    DML_INTERPOLATION_MODE InterpolationMode;
+    DML_PADDING_MODE PaddingMode;
+    BOOL AlignCorners;
+    BOOL PixelCoordinates;
+} ANYDML_GRID_SAMPLE_OPERATOR_DESC;
+
 /* Bit i of a set represents DML_TENSOR_DATA_TYPE i: some tensor of the operator may have that type. */
 struct anydml_operator_info {
     DML_OPERATOR_TYPE Type;

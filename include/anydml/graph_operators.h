@@ -4813,6 +4813,40 @@ static inline anydml_expr AnydmlUnfold(struct anydml_graph *graph, anydml_expr I
 #endif
 
 #if DML_TARGET_VERSION >= 0x3000
+/* y = x between its pixels, at the positions of the grid */
+struct anydml_grid_sample_options {
+    struct anydml_output OutputTensor;
+    DML_INTERPOLATION_MODE InterpolationMode;
+    DML_PADDING_MODE PaddingMode;
+    BOOL AlignCorners;
+    BOOL PixelCoordinates;
+};
+static inline anydml_expr AnydmlGridSample(struct anydml_graph *graph, anydml_expr InputTensor, anydml_expr GridTensor, const struct anydml_grid_sample_options *options)
+{
+    ANYDML_GRID_SAMPLE_OPERATOR_DESC desc;
+    DML_OPERATOR_DESC whole;
+    struct anydml_grid_sample_options o;
+    struct anydml_output outputs[1];
+    anydml_expr inputs[2];
+    memset(&desc, 0, sizeof(desc));
+    memset(outputs, 0, sizeof(outputs));
+    memset(&o, 0, sizeof(o));
+    if (options)
+        o = *options;
+    inputs[0] = InputTensor;
+    inputs[1] = GridTensor;
+    outputs[0] = o.OutputTensor;
+    desc.InterpolationMode = o.InterpolationMode;
+    desc.PaddingMode = o.PaddingMode;
+    desc.AlignCorners = o.AlignCorners;
+    desc.PixelCoordinates = o.PixelCoordinates;
+    whole.Type = ANYDML_OPERATOR_GRID_SAMPLE;
+    whole.Desc = &desc;
+    return AnydmlGraphOperator(graph, &whole, inputs, outputs);
+}
+#endif
+
+#if DML_TARGET_VERSION >= 0x3000
 /* dx = sum of dy over the windows whose index is x's */
 struct anydml_indexed_max_pooling_grad_options {
     struct anydml_output OutputGradientTensor;

@@ -101,5 +101,6 @@ bool schema_rule_roi_pooling(struct schema_check *check);
 bool schema_rule_roi_align(struct schema_check *check);
 bool schema_rule_roi_align1(struct schema_check *check);
 bool schema_rule_roi_align_grad(struct schema_check *check);
+bool schema_rule_grid_sample(struct schema_check *check);
 
 #endif

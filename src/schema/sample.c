@@ -104,6 +104,7 @@ static const struct recipe recipes[] = {
     { DML_OPERATOR_QUANTIZED_LINEAR_CONVOLUTION, CONV "FilterScaleTensor=1x6x1x1 FilterZeroPointTensor=1x6x1x1" },
     { DML_OPERATOR_AVERAGE_POOLING_GRAD, POOL "InputGradientTensor=1x2x4x5 OutputGradientTensor=1x2x5x6" },
     { DML_OPERATOR_MAX_POOLING_GRAD, POOL "InputGradientTensor=1x2x4x5 OutputGradientTensor=1x2x5x6" },
+    { ANYDML_OPERATOR_GRID_SAMPLE, "InputTensor=2x3x4x5 GridTensor=2x6x7x2 OutputTensor=2x3x6x7" },
     { ANYDML_OPERATOR_INDEXED_MAX_POOLING_GRAD,
       POOL "InputGradientTensor=1x2x4x5 IndicesTensor=1x2x4x5 OutputGradientTensor=1x2x5x6" },
     { DML_OPERATOR_RANDOM_GENERATOR, "InputStateTensor=1x1x1x6 OutputTensor=2x3x4x5 OutputStateTensor=1x1x1x6" },

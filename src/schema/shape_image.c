@@ -101,3 +101,21 @@ bool schema_rule_roi_align_grad(struct schema_check *check)
            schema_expect_same_sizes(check, &roi_output, &regions.roi) &&
            (!output.desc || schema_expect_size(check, &regions.pooled, 1, output.desc->Sizes[1], "the channels"));
 }
+
+bool schema_rule_grid_sample(struct schema_check *check)
+{
+    const ANYDML_GRID_SAMPLE_OPERATOR_DESC *desc = check->desc;
+    const struct schema_tensor input = SCHEMA_TENSOR_OF(desc, InputTensor);
+    const struct schema_tensor grid = SCHEMA_TENSOR_OF(desc, GridTensor);
+    const struct schema_tensor output = SCHEMA_TENSOR_OF(desc, OutputTensor);
+    const uint32_t axes = check->rank - 2;
+    uint64_t points[SCHEMA_MAX_RANK] = { input.desc->Sizes[0] };
+    uint64_t sizes[SCHEMA_MAX_RANK] = { input.desc->Sizes[0], input.desc->Sizes[1] };
+    if (desc->PaddingMode == DML_PADDING_MODE_WRAP)
+        return schema_fail(check, SCHEMA_ERROR_ENUM_VALUE, "PaddingMode = WRAP is not supported");
+    for (uint32_t i = 0; i < axes; i++)
+        sizes[2 + i] = points[1 + i] = grid.desc->Sizes[1 + i];
+    points[1 + axes] = axes;
+    return schema_expect_sizes(check, &grid, points, "{batch of InputTensor, points, coordinates}") &&
+           schema_expect_sizes(check, &output, sizes, "{batch and channels of InputTensor, points of GridTensor}");
+}

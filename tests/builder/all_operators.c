@@ -256,8 +256,8 @@ int main(void)
     const size_t count = sizeof(call_rows) / sizeof(call_rows[0]);
     ID3D12Device *d3d12;
     IDMLDevice *device;
-    if (count != schema_op_count() + 3) {
-        printf("%zu functions for %u operators\n", count, (unsigned)schema_op_count() + 3);
+    if (count != schema_op_count() + 4) {
+        printf("%zu functions for %u operators\n", count, (unsigned)schema_op_count() + 4);
         return 1;
     }
     if (FAILED(D3D12CreateDevice(NULL, D3D_FEATURE_LEVEL_1_0_CORE, &IID_ID3D12Device, (void **)&d3d12)) ||

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grid sampling in two and three dimensions, and its gradients: gathers of all taps of each point, and scatter-adds. */
+/* Grid sampling in two and three dimensions by ANYDML_OPERATOR_GRID_SAMPLE; bicubic samples and gradients: gathers of
+ * all taps of each point, and scatter-adds. */
 #include "index.h"
 
 #include <math.h>
@@ -139,23 +140,33 @@ static bool line_begin(struct sampling *s, struct line *line, struct aten_value 
 }
 
 /* Reads input, grid, interpolation_mode, padding_mode, align_corners: arguments from `first` on. */
-static bool begin(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct sampling *s)
+static bool read_arguments(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct sampling *s)
 {
-    struct aten_value *input = aten_in(g, n, first), *grid;
+    const struct aten_value *input = aten_in(g, n, first), *grid = aten_in(g, n, first + 1);
     *s = (struct sampling){ .g = g, .type = input ? aten_wide(input->type) : 0, .axes = (uint32_t)n->parameter };
-    grid = aten_in_as(g, n, first + 1, s->type);
     s->mode = aten_int(g, n, first + 2, BILINEAR);
     s->padding = aten_int(g, n, first + 3, ZEROS);
     s->align = aten_int(g, n, first + 4, 0);
     if (!input || !grid || input->rank != s->axes + 2 || grid->rank != s->axes + 2 || !aten_elements(input) ||
-        !aten_elements(grid) || s->mode > (s->axes == 2 ? BICUBIC : NEAREST))
-        return aten_fail(g, "input and grid must have %u dimensions and must not be empty, and the mode must be known",
+        !aten_elements(grid) || s->mode < 0 || s->mode > (s->axes == 2 ? BICUBIC : NEAREST) || s->padding < 0 ||
+        s->padding > REFLECTION)
+        return aten_fail(g, "input and grid must have %u dimensions and must not be empty, and the modes must be known",
                          s->axes + 2);
     s->taps = s->mode == BILINEAR ? 2 : s->mode == NEAREST ? 1 : 4;
     s->batch = input->sizes[0];
     s->channels = input->sizes[1];
     s->points = aten_elements(grid) / s->axes / s->batch;
     s->places = aten_elements(input) / s->channels;
+    return true;
+}
+
+/* The same, and the taps of each dimension. */
+static bool begin(struct aten_graph *g, const struct aten_node *n, uint32_t first, struct sampling *s)
+{
+    if (!read_arguments(g, n, first, s))
+        return false;
+    const struct aten_value *input = aten_in(g, n, first);
+    struct aten_value *grid = aten_in_as(g, n, first + 1, s->type);
     const int64_t all = s->batch * s->points;
     for (uint32_t d = 0; d < s->axes; d++) {
         s->lines[d].size = input->sizes[d + 2];
@@ -228,10 +239,37 @@ static struct aten_value *rows_back(const struct sampling *s, struct aten_value 
     return aten_reshape(s->g, aten_transpose(s->g, aten_reshape(s->g, x, 3, cube), 1, 2), out->rank, out->sizes);
 }
 
+/* All but bicubic samples. */
+static bool by_operator(struct aten_graph *g, const struct aten_node *n, const struct sampling *s)
+{
+    static const DML_PADDING_MODE paddings[] = {
+        [ZEROS] = DML_PADDING_MODE_CONSTANT, [BORDER] = DML_PADDING_MODE_EDGE, [REFLECTION] = DML_PADDING_MODE_SYMMETRIC
+    };
+    struct aten_value *in[2] = { aten_in(g, n, 0), aten_in(g, n, 1) };
+    struct aten_value *y = in[0] && in[1] ? aten_new(g, in[0]->type, n->outputs[0].rank, n->outputs[0].sizes) : NULL;
+    struct aten_desc d[3];
+    if (!y)
+        return false;
+    const ANYDML_GRID_SAMPLE_OPERATOR_DESC desc = {
+        aten_describe(g, &d[0], in[0]),
+        aten_describe(g, &d[1], in[1]),
+        aten_describe(g, &d[2], y),
+        s->mode == NEAREST ? DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR : DML_INTERPOLATION_MODE_LINEAR,
+        s->padding == REFLECTION && s->align ? DML_PADDING_MODE_REFLECTION : paddings[s->padding],
+        s->align != 0,
+        false,
+    };
+    return aten_emit(g, ANYDML_OPERATOR_GRID_SAMPLE, &desc, in, 2, &y, 1) && aten_result(g, n, 0, y);
+}
+
 /* grid_sampler_2d, _3d(input, grid, interpolation_mode, padding_mode, align_corners); parameter: dimensions. */
 bool aten_build_grid_sampler(struct aten_graph *g, const struct aten_node *n)
 {
     struct sampling s;
+    if (!read_arguments(g, n, 0, &s))
+        return false;
+    if (s.mode != BICUBIC)
+        return by_operator(g, n, &s);
     if (!begin(g, n, 0, &s))
         return false;
     struct aten_value *input = rows_of(&s, aten_in_as(g, n, 0, s.type)), *y = NULL;

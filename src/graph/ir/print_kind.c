@@ -302,6 +302,15 @@ static void print_roi_grad(struct graph_text *text, const struct kern_op *op)
     print_regions(text, &op->u.roi_grad.roi);
 }
 
+static void print_sample(struct graph_text *text, const struct kern_op *op)
+{
+    static const char *const paddings[] = { "zeros", "edge", "reflect", "mirror" };
+    static const char *const units[] = { "edges", "centres", "pixels" };
+    const struct kern_sample *sample = &op->u.sample;
+    graph_text_add(text, "%s padding=%s positions=%s", sample->linear ? " linear" : "", paddings[sample->padding],
+                   units[sample->unit]);
+}
+
 static const struct {
     const char *name;
     void (*print)(struct graph_text *, const struct kern_op *);

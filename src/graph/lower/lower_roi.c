@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions of interest. Corners and image numbers have leading dimensions of size 1 or, for ROI_POOLING, are in one
- * tensor: ops see them as [R, 4] and [R]. */
+/* Regions of interest, and samples at any positions. Corners and image numbers have leading dimensions of size 1 or,
+ * for ROI_POOLING, are in one tensor: ops see them as [R, 4] and [R]. */
 #include "graph/lower/lower.h"
 
 /* The last `count` dimensions of the operand; the others are all 1. */
@@ -98,5 +98,23 @@ HRESULT lower_roi_align_grad(struct graph_lowering *lowering)
     if (!op)
         return E_OUTOFMEMORY;
     op->k.u.roi_grad = (struct kern_roi_grad){ params, image, image_gradient, corner_gradient };
+    return lower_done(lowering);
+}
+
+HRESULT lower_grid_sample(struct graph_lowering *lowering)
+{
+    static const enum kern_sample_padding paddings[] = { [DML_PADDING_MODE_CONSTANT] = KERN_SAMPLE_ZEROS,
+                                                         [DML_PADDING_MODE_EDGE] = KERN_SAMPLE_EDGE,
+                                                         [DML_PADDING_MODE_REFLECTION] = KERN_SAMPLE_REFLECT,
+                                                         [DML_PADDING_MODE_SYMMETRIC] = KERN_SAMPLE_MIRROR };
+    const ANYDML_GRID_SAMPLE_OPERATOR_DESC *desc = lowering->desc->desc.Desc;
+    struct graph_op *op = lower_op(lowering, KERN_SAMPLE, lowering->inputs, 2, lowering->outputs, 1);
+    if (!op)
+        return E_OUTOFMEMORY;
+    op->k.u.sample = (struct kern_sample){ .linear = desc->InterpolationMode == DML_INTERPOLATION_MODE_LINEAR,
+                                           .padding = paddings[desc->PaddingMode],
+                                           .unit = desc->PixelCoordinates ? KERN_SAMPLE_PIXELS
+                                                   : desc->AlignCorners   ? KERN_SAMPLE_CENTRES
+                                                                          : KERN_SAMPLE_EDGES };
     return lower_done(lowering);
 }

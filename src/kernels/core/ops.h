@@ -385,6 +385,27 @@ struct kern_roi_grad {
     bool has_image, has_image_gradient, has_corner_gradient;
 };
 
+enum kern_sample_padding {
+    KERN_SAMPLE_ZEROS,   /* pixels outside are 0 */
+    KERN_SAMPLE_EDGE,    /* positions are limited to the image, */
+    KERN_SAMPLE_REFLECT, /* after they are reflected at the centres of the first and last pixels, */
+    KERN_SAMPLE_MIRROR,  /* or at their outer edges */
+};
+
+enum kern_sample_unit {
+    KERN_SAMPLE_EDGES,   /* -1 and 1 are the outer edges of the first and the last pixel */
+    KERN_SAMPLE_CENTRES, /* ... their centres */
+    KERN_SAMPLE_PIXELS,  /* positions are in pixels */
+};
+
+/* SAMPLE. in: X [N, C, [D], H, W], positions [N, [d], h, w, 2 or 3] (x, y[, z]) of any floating-point type; out: Y [N,
+ * C, [d], h, w]. resample/sample.h has the exact rule. */
+struct kern_sample {
+    bool linear; /* not: the nearest pixel, halves to even */
+    enum kern_sample_padding padding;
+    enum kern_sample_unit unit;
+};
+
 /* APPEND. in: X [B, H, L, D], lengths (INT32 or UINT32) [B]; out: Y [B, H, M, D] of X's type. Y[b, h, lengths[b] + l,
  * d] = X[b, h, l, d] (lengths below 0 count as 0); rows beyond Y are dropped, all other elements of Y do not change. No
  * parameters. */
@@ -424,6 +445,7 @@ struct kern_op {
         struct kern_scan scan;
         struct kern_roi roi;
         struct kern_roi_grad roi_grad;
+        struct kern_sample sample;
     } u;
     /* CONV, GEMM, QGEMM, NORM ... may end in an element-wise program: its register 0 is the kernel's result (FLOAT32),
      * registers 1.. are the inputs from epilogue_input on (e.g. the residual). NULL = none. */

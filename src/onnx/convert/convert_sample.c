@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sampling between pixels: GridSample, DeformConv, AffineGrid. A sample is a weighted sum of taps, each of which
- * GATHER_ELEMENTS reads from the pixels [batch, channels, pixels] of an image at indices [batch, 1, samples]. */
+/* Sampling between pixels: GridSample, DeformConv, AffineGrid. ANYDML_OPERATOR_GRID_SAMPLE computes most samples. For
+ * the others, a sample is a weighted sum of taps, each of which GATHER_ELEMENTS reads from the pixels [batch, channels,
+ * pixels] of an image at indices [batch, 1, samples]. */
 #include "onnx/convert/converters.h"
 
 enum padding { PAD_ZEROS, PAD_BORDER, PAD_REFLECTION };
@@ -155,6 +156,45 @@ static struct onnx_value *sample(struct onnx_builder *b, const struct sampler *s
 
 /* ---- GridSample ---- */
 
+static bool is_real(int32_t type)
+{
+    return type == ONNX_FLOAT || type == ONNX_FLOAT16 || type == ONNX_BFLOAT16 || type == ONNX_DOUBLE;
+}
+
+/* What the operator computes: not cubics, no integers; and of reflected positions ONNX rounds those of nearest pixels
+ * before it reflects them. */
+static bool has_operator(const struct sampler *s, int32_t type)
+{
+    return is_real(type) && s->mode != MODE_CUBIC && (s->mode == MODE_LINEAR || s->padding != PAD_REFLECTION);
+}
+
+static ANYDML_GRID_SAMPLE_OPERATOR_DESC operator_of(const struct sampler *s)
+{
+    static const DML_PADDING_MODE paddings[] = { [PAD_ZEROS] = DML_PADDING_MODE_CONSTANT,
+                                                 [PAD_BORDER] = DML_PADDING_MODE_EDGE,
+                                                 [PAD_REFLECTION] = DML_PADDING_MODE_SYMMETRIC };
+    return (ANYDML_GRID_SAMPLE_OPERATOR_DESC){
+        .InterpolationMode =
+            s->mode == MODE_LINEAR ? DML_INTERPOLATION_MODE_LINEAR : DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR,
+        .PaddingMode = s->padding == PAD_REFLECTION && s->align ? DML_PADDING_MODE_REFLECTION : paddings[s->padding],
+        .AlignCorners = s->align,
+    };
+}
+
+static bool grid_sample_operator(struct onnx_builder *b, const struct onnx_node *n, const struct sampler *s,
+                                 struct onnx_value *x, struct onnx_value *grid, const int64_t *dims)
+{
+    ANYDML_GRID_SAMPLE_OPERATOR_DESC desc = operator_of(s);
+    struct onnx_value *in[2] = { x, grid }, *y = onnx_temp(b, x->type, x->rank, dims);
+    struct onnx_desc d[3];
+    if (!y)
+        return false;
+    desc.InputTensor = onnx_desc(b, &d[0], x);
+    desc.GridTensor = onnx_desc(b, &d[1], grid);
+    desc.OutputTensor = onnx_desc(b, &d[2], y);
+    return onnx_emit(b, ANYDML_OPERATOR_GRID_SAMPLE, &desc, in, 2, &y, 1) && onnx_result(b, n, 0, y);
+}
+
 static bool sampler_read(struct onnx_builder *b, const struct onnx_node *n, struct sampler *s)
 {
     const char *mode = onnx_attr_string(n, "mode", "linear"), *padding = onnx_attr_string(n, "padding_mode", "zeros");
@@ -211,6 +251,8 @@ bool onnx_grid_sample(struct onnx_builder *b, const struct onnx_node *n)
         if (!x->dims[2 + i])
             return onnx_misfit(b, "the input has no pixels");
     }
+    if (has_operator(&s, x->type) && is_real(grid->type) && onnx_elements(grid) && x->dims[0] && x->dims[1])
+        return grid_sample_operator(b, n, &s, x, grid, dims);
     flat[0] = x->dims[0];
     flat[2] = axes;
     int32_t type = x->type;
@@ -319,42 +361,56 @@ static bool deform_read(struct onnx_builder *b, const struct onnx_node *n, const
            onnx_misfit(b, "%lld offsets do not fit", (long long)offset->dims[1]);
 }
 
-/* The position of each kernel element in each window without offsets: [1, window, area], along one axis. */
-static struct onnx_value *window_positions(struct onnx_builder *b, const struct deform *d, int32_t type, uint32_t axis)
+/* The row and column of each kernel element in each window without offsets: [1, window, 2, area]. */
+static struct onnx_value *window_positions(struct onnx_builder *b, const struct deform *d, int32_t type)
 {
-    double *values = onnx_reals(b, d->window * d->area);
-    for (int64_t k = 0; values && k < d->window; k++) {
-        int64_t in_kernel = axis ? k % d->kernel[1] : k / d->kernel[1];
-        for (int64_t p = 0; p < d->area; p++) {
-            int64_t at = axis ? p % d->out[1] : p / d->out[1];
-            values[k * d->area + p] = (double)(at * d->stride[axis] - d->pad[axis] + in_kernel * d->dilation[axis]);
-        }
+    double *values = onnx_reals(b, d->window * 2 * d->area);
+    for (int64_t i = 0; values && i < d->window * 2 * d->area; i++) {
+        const int64_t p = i % d->area, axis = i / d->area % 2, k = i / d->area / 2;
+        const int64_t in_kernel = axis ? k % d->kernel[1] : k / d->kernel[1];
+        const int64_t at = axis ? p % d->out[1] : p / d->out[1];
+        values[i] = (double)(at * d->stride[axis] - d->pad[axis] + in_kernel * d->dilation[axis]);
     }
-    return onnx_constant_reals(b, type, 3, (int64_t[]){ 1, d->window, d->area }, values);
+    return onnx_constant_reals(b, type, 4, (int64_t[]){ 1, d->window, 2, d->area }, values);
+}
+
+/* Offsets are rows before columns, so the operator sees images, too, with columns before rows. */
+static struct onnx_value *deform_samples(struct onnx_builder *b, const struct deform *d, struct onnx_value *x,
+                                         struct onnx_value *positions)
+{
+    const uint32_t groups = (uint32_t)(d->batch * d->offset_group),
+                   channels = (uint32_t)(d->channels / d->offset_group);
+    const uint32_t rows = (uint32_t)d->in[0], columns = (uint32_t)d->in[1], plane = rows * columns;
+    const uint32_t area = (uint32_t)d->area, window = (uint32_t)d->window;
+    const struct sampler s = { PAD_ZEROS, MODE_LINEAR, true, x->type };
+    ANYDML_GRID_SAMPLE_OPERATOR_DESC desc = operator_of(&s);
+    struct onnx_value *in[2] = { x, positions };
+    struct onnx_value *y =
+        onnx_temp(b, x->type, 4, (int64_t[]){ groups, d->channels / d->offset_group, d->window, d->area });
+    struct onnx_desc t[3];
+    if (!y)
+        return NULL;
+    desc.InputTensor = onnx_desc_strided(b, &t[0], x, 4, (int64_t[]){ groups, channels, columns, rows },
+                                         (uint32_t[]){ channels * plane, plane, 1, columns });
+    desc.GridTensor = onnx_desc_strided(b, &t[1], positions, 4, (int64_t[]){ groups, window, area, 2 },
+                                        (uint32_t[]){ window * 2 * area, 2 * area, 1, area });
+    desc.OutputTensor = onnx_desc(b, &t[2], y);
+    desc.PixelCoordinates = true;
+    return onnx_emit(b, ANYDML_OPERATOR_GRID_SAMPLE, &desc, in, 2, &y, 1) ? y : NULL;
 }
 
 static struct onnx_value *deform_columns(struct onnx_builder *b, const struct deform *d, struct onnx_value *x,
                                          struct onnx_value *offset, struct onnx_value *mask, int32_t type)
 {
-    const struct sampler s = { PAD_ZEROS, MODE_LINEAR, true, type };
-    int64_t groups = d->batch * d->offset_group, samples = d->window * d->area;
-    int64_t pairs[4] = { groups, d->window, 2, d->area }, one[4] = { groups, d->window, 1, d->area };
-    struct onnx_value *positions[2];
+    const int64_t groups = d->batch * d->offset_group, pairs[4] = { groups, d->window, 2, d->area };
+    const int64_t images[4] = { groups, d->channels / d->offset_group, d->in[0], d->in[1] };
     offset = onnx_as(b, onnx_convert(b, offset, type), 4, pairs);
-    for (uint32_t i = 0; i < 2; i++) {
-        int64_t start[4] = { 0, 0, i, 0 }, dims[3] = { groups, d->window, d->area };
-        struct onnx_value *own = onnx_as(b, onnx_window(b, offset, start, one), 3, dims);
-        own = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, own, window_positions(b, d, type, i));
-        positions[i] = onnx_as(b, own, 3, (int64_t[]){ groups, 1, samples });
-    }
-    x = onnx_as(b, onnx_convert(b, x, type), 4,
-                (int64_t[]){ groups, d->channels / d->offset_group, d->in[0], d->in[1] });
-    if (!positions[0] || !positions[1] || !x)
-        return NULL;
-    struct onnx_value *columns = sample(b, &s, x, positions);
+    struct onnx_value *positions = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_ADD, offset, window_positions(b, d, type));
+    x = onnx_as(b, onnx_convert(b, x, type), 4, images);
+    struct onnx_value *columns = x && positions ? deform_samples(b, d, x, positions) : NULL;
     if (mask)
         columns = onnx_apply2(b, DML_OPERATOR_ELEMENT_WISE_MULTIPLY, columns,
-                              onnx_as(b, onnx_convert(b, mask, type), 3, (int64_t[]){ groups, 1, samples }));
+                              onnx_as(b, onnx_convert(b, mask, type), 4, (int64_t[]){ groups, 1, d->window, d->area }));
     return columns;
 }
 

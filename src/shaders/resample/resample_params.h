@@ -41,4 +41,17 @@ struct roi_params {
                    */
 };
 
+/* struct kern_sample: enum kern_sample_padding and kern_sample_unit. Strides of images, channels and space; of grid
+ * also those of coordinates. first: of three axes, the first that positions have. */
+#define SAMPLE_ZEROS   0
+#define SAMPLE_EDGE    1
+#define SAMPLE_MIRROR  3
+#define SAMPLE_EDGES   0
+#define SAMPLE_CENTRES 1
+struct sample_params {
+    int x[5], grid[5], y[5];
+    uint in_sizes[3], first, taps, linear, padding, unit, channels_last;
+    SHADER_STRUCT shader_divisor by_out[3], by_channels;
+};
+
 #endif

@@ -224,6 +224,7 @@ class OperatorType(IntEnum):
     SCATTER_REDUCE_ELEMENTS = 254
     SCATTER_REDUCE_ND = 255
     INDEXED_MAX_POOLING_GRAD = 253
+    GRID_SAMPLE = 252
 
 
 class AxisDirection(IntEnum):

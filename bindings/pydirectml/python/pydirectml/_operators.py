@@ -25,8 +25,8 @@ __all__ = ["AdamOptimizerOutputs", "BatchNormalizationGradOutputs", "BatchNormal
     "depth_to_space", "depth_to_space0", "dequantize", "dequantize_linear", "diagonal_matrix", "diagonal_matrix0",
     "difference_square", "divide", "dynamic_quantize_linear", "equals", "erf", "exp", "fill_value_constant",
     "fill_value_sequence", "floor", "fold", "gather", "gather_elements", "gather_nd", "gather_nd0", "gemm",
-    "greater_than", "greater_than_or_equal", "gru", "identity", "if_", "indexed_max_pooling_grad", "is_infinity",
-    "is_nan", "join", "less_than", "less_than_or_equal", "local_response_normalization",
+    "greater_than", "greater_than_or_equal", "grid_sample", "gru", "identity", "if_", "indexed_max_pooling_grad",
+    "is_infinity", "is_nan", "join", "less_than", "less_than_or_equal", "local_response_normalization",
     "local_response_normalization_grad", "log", "logical_and", "logical_not", "logical_or", "logical_xor",
     "lp_normalization", "lp_pooling", "lp_pooling0", "lstm", "matrix_multiply_integer",
     "matrix_multiply_integer_to_float", "max", "max_pooling", "max_pooling0", "max_pooling1", "max_pooling_grad",
@@ -1038,6 +1038,12 @@ def fold(input, window_sizes, output_sizes, strides=(), dilations=(), start_padd
 def unfold(input, window_sizes, strides=(), dilations=(), start_padding=(), end_padding=(), output_sizes=()):
     """y = the input's windows as columns (im2col) (DML_OPERATOR_UNFOLD)"""
     return make("UNFOLD", None, (input,), ((True, 0, output_sizes),), (window_sizes, strides, dilations, start_padding, end_padding))[0]
+
+
+def grid_sample(input, grid, interpolation_mode=InterpolationMode.NEAREST_NEIGHBOR, padding_mode=PaddingMode.CONSTANT,
+                align_corners=False, pixel_coordinates=False):
+    """y = x between its pixels, at the positions of the grid (ANYDML_OPERATOR_GRID_SAMPLE)"""
+    return make("GRID_SAMPLE", None, (input, grid), (PLAIN,), (interpolation_mode, padding_mode, align_corners, pixel_coordinates))[0]
 
 
 def indexed_max_pooling_grad(input_gradient, indices, window_sizes, strides=(), start_padding=(), end_padding=(),

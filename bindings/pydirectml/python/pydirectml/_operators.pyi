@@ -27,8 +27,8 @@ __all__ = ["AdamOptimizerOutputs", "BatchNormalizationGradOutputs", "BatchNormal
     "depth_to_space", "depth_to_space0", "dequantize", "dequantize_linear", "diagonal_matrix", "diagonal_matrix0",
     "difference_square", "divide", "dynamic_quantize_linear", "equals", "erf", "exp", "fill_value_constant",
     "fill_value_sequence", "floor", "fold", "gather", "gather_elements", "gather_nd", "gather_nd0", "gemm",
-    "greater_than", "greater_than_or_equal", "gru", "identity", "if_", "indexed_max_pooling_grad", "is_infinity",
-    "is_nan", "join", "less_than", "less_than_or_equal", "local_response_normalization",
+    "greater_than", "greater_than_or_equal", "grid_sample", "gru", "identity", "if_", "indexed_max_pooling_grad",
+    "is_infinity", "is_nan", "join", "less_than", "less_than_or_equal", "local_response_normalization",
     "local_response_normalization_grad", "log", "logical_and", "logical_not", "logical_or", "logical_xor",
     "lp_normalization", "lp_pooling", "lp_pooling0", "lstm", "matrix_multiply_integer",
     "matrix_multiply_integer_to_float", "max", "max_pooling", "max_pooling0", "max_pooling1", "max_pooling_grad",
@@ -712,6 +712,11 @@ def fold(input: Expression, window_sizes: Sequence[int], output_sizes: Sequence[
 def unfold(input: Expression, window_sizes: Sequence[int], strides: Sequence[int] = (),
            dilations: Sequence[int] = (), start_padding: Sequence[int] = (),
            end_padding: Sequence[int] = (), output_sizes: Sequence[int] = ()) -> Expression: ...
+
+def grid_sample(input: Expression, grid: Expression,
+                interpolation_mode: InterpolationMode = InterpolationMode.NEAREST_NEIGHBOR,
+                padding_mode: PaddingMode = PaddingMode.CONSTANT, align_corners: bool = False,
+                pixel_coordinates: bool = False) -> Expression: ...
 
 def indexed_max_pooling_grad(input_gradient: Expression, indices: Expression,
                              window_sizes: Sequence[int], strides: Sequence[int] = (),

@@ -1276,6 +1276,15 @@ OPERATORS: dict[str, tuple[int, str, tuple[tuple[str, str, str], ...]]] = {
         ("StartPadding", "*I", "DimensionCount"),
         ("EndPadding", "*I", "DimensionCount"),
     )),
+    "GRID_SAMPLE": (252, "ANYDML_OPERATOR_GRID_SAMPLE", (
+        ("InputTensor", "input", ""),
+        ("GridTensor", "input", ""),
+        ("OutputTensor", "output", ""),
+        ("InterpolationMode", "E", "InterpolationMode"),
+        ("PaddingMode", "E", "PaddingMode"),
+        ("AlignCorners", "B", ""),
+        ("PixelCoordinates", "B", ""),
+    )),
     "INDEXED_MAX_POOLING_GRAD": (253, "ANYDML_OPERATOR_INDEXED_MAX_POOLING_GRAD", (
         ("InputGradientTensor", "input", ""),
         ("IndicesTensor", "input", ""),
