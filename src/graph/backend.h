@@ -15,9 +15,9 @@ enum graph_pass {
 #undef PASS
     GRAPH_PASS_COUNT
 };
-_Static_assert(GRAPH_PASS_COUNT <= 32, "one bit each");
-#define GRAPH_PASS_BIT(name) (UINT32_C(1) << GRAPH_PASS_##name)
-#define GRAPH_PASSES_ALL     UINT32_MAX
+_Static_assert(GRAPH_PASS_COUNT <= 64, "one bit each");
+#define GRAPH_PASS_BIT(name) (UINT64_C(1) << GRAPH_PASS_##name)
+#define GRAPH_PASSES_ALL     UINT64_MAX
 
 struct graph_step; /* plan/plan.h */
 
@@ -53,7 +53,7 @@ typedef struct base_hash graph_pack_layout_fn(const struct graph_step *step);
 
 struct graph_backend {
     const char *name;
-    uint32_t passes;      /* bit i: pass i of passes.def applies */
+    uint64_t passes;      /* bit i: pass i of passes.def applies */
     uint32_t alignment;   /* bytes, of all in the temporary and the persistent buffer: a power of two up to 256 */
     bool norms_last;      /* NORM of groups of channels is as fast in NHWC */
     uint32_t merged_rows; /* maximum rows of the common matrix for which several GEMMs are merged into one */

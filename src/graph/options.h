@@ -15,7 +15,7 @@ struct shader_choices; /* shaders/choices.h */
 typedef HRESULT graph_chosen_fn(void *context, const struct graph_plan *plan);
 
 struct graph_options {
-    uint32_t disabled_passes;     /* bit i = pass i of passes.def; from ANYDML_DISABLE_PASS="name,name" or "all" */
+    uint64_t disabled_passes;     /* bit i = pass i of passes.def; from ANYDML_DISABLE_PASS="name,name" or "all" */
     uint32_t cpu;                 /* base_cpu_flags() */
     uint32_t shader_capabilities; /* enum shader_capability, of the adapter that is compiled for */
     uint32_t multiprocessors;     /* of that adapter; 0: not known */

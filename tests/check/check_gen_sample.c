@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check_window.h"
 
-/* Positions inside and outside of the image, halfway between pixels, and any number at all. Those that are reflected stay
- * small: a device's quotient of huge ones selects another pixel. */
+/* Positions inside and outside of the image, halfway between pixels, and any number at all. Those that are reflected
+ * stay small: a device's quotient of huge ones selects another pixel. */
 static void positions(struct check_rng *rng, struct check_case *out)
 {
     static const enum check_data kinds[] = { CHECK_DATA_NORMAL, CHECK_DATA_SMALL, CHECK_DATA_POSITIVE,

@@ -515,7 +515,7 @@ static char *describe(void (*make)(struct graph *graph))
     make(&graph);
     add_state(&text, &graph, "lowered");
     for (uint32_t i = 0; i < 2 * GRAPH_PASS_COUNT; i++) {
-        struct graph_options options = make_options(~(UINT32_C(1) << i % GRAPH_PASS_COUNT));
+        struct graph_options options = make_options(~(UINT64_C(1) << i % GRAPH_PASS_COUNT));
         options.cpu = cpu_of(i % GRAPH_PASS_COUNT);
         options.threads = i % GRAPH_PASS_COUNT == GRAPH_PASS_split_products ? 2 : 1;
         char *before = graph_print(&graph);

@@ -85,7 +85,7 @@ static bool results_hold(const struct problem *p)
     return true;
 }
 
-static void run(struct problem *p, uint32_t disabled, uint32_t cpu)
+static void run(struct problem *p, uint64_t disabled, uint32_t cpu)
 {
     static struct schema_sample_storage storage;
     char text[512], error[256];

@@ -31,7 +31,7 @@ static void make_product(struct graph *graph, enum graph_place place)
     make_map(graph, KERN_MAP_RELU, &t, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 1, 4, 4), 0, 0);
 }
 
-static struct graph_options options_of(const struct graph_backend *backend, uint32_t disabled)
+static struct graph_options options_of(const struct graph_backend *backend, uint64_t disabled)
 {
     struct graph_options options = make_options(disabled);
     options.backend = backend;

@@ -91,7 +91,7 @@ static void free_sample(struct sample *sample)
 }
 
 /* Builds and, when that is to work, runs with and without passes; results go to run->outputs. */
-static void build_and_run(struct sample *sample, const struct make_run *run, uint32_t disabled)
+static void build_and_run(struct sample *sample, const struct make_run *run, uint64_t disabled)
 {
     struct graph graph;
     struct graph_plan *plan = NULL;

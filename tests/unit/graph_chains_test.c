@@ -113,7 +113,7 @@ static void make_net(struct graph *graph, enum form form)
 }
 
 static struct graph_plan *plan_of(struct graph *graph, const struct graph_backend *backend, struct graph_store *store,
-                                  uint32_t disabled)
+                                  uint64_t disabled)
 {
     struct graph_options options;
     struct graph_plan *plan = NULL;
@@ -185,7 +185,7 @@ static bool in_order(const struct graph_step *head)
     return true;
 }
 
-static void test_found(struct graph_store *store, enum form form, uint32_t disabled, const char *lengths)
+static void test_found(struct graph_store *store, enum form form, uint64_t disabled, const char *lengths)
 {
     struct graph graph;
     char found[16];

@@ -41,7 +41,7 @@ static void make_network(struct graph *graph, uint32_t flags)
 }
 
 /* The network's results; *out_text = the graph after the passes, without the line of the flags. */
-static bool run_network(uint32_t flags, uint32_t cpu, uint32_t disabled, float *results, char **out_text)
+static bool run_network(uint32_t flags, uint32_t cpu, uint64_t disabled, float *results, char **out_text)
 {
     struct graph graph;
     struct graph_plan *plan = NULL;
@@ -74,8 +74,7 @@ static void same(uint32_t base, uint32_t flags, uint32_t cpu, const char *what)
 {
     float a[RESULTS], b[RESULTS];
     char *texts[2] = { NULL, NULL };
-    if (run_network(base, cpu, UINT32_C(1) << GRAPH_PASS_half, a, &texts[0]) &&
-        run_network(base | flags, cpu, 0, b, &texts[1])) {
+    if (run_network(base, cpu, GRAPH_PASS_BIT(half), a, &texts[0]) && run_network(base | flags, cpu, 0, b, &texts[1])) {
         TEST_FOR(!strcmp(behind_flags(texts[0]), behind_flags(texts[1])), "%s", what);
         TEST_FOR(!memcmp(a, b, sizeof(a)), "%s", what);
     }

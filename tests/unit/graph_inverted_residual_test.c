@@ -71,7 +71,7 @@ static void make_graph(struct graph *graph, const struct sample *s)
 }
 
 /* Output 0 of the sample; *out_blocks: ops that are blocks. */
-static float *run(const struct sample *s, uint32_t disabled, uint32_t threads, uint32_t *out_blocks,
+static float *run(const struct sample *s, uint64_t disabled, uint32_t threads, uint32_t *out_blocks,
                   uint64_t *out_count)
 {
     struct graph graph;
@@ -120,7 +120,7 @@ static void test_sample(const struct sample *s, uint32_t threads, uint32_t block
     uint32_t found, none;
     uint64_t count;
     float *fused = run(s, 0, threads, &found, &count);
-    float *apart = run(s, UINT32_C(1) << GRAPH_PASS_fuse_inverted_residuals, threads, &none, &count);
+    float *apart = run(s, GRAPH_PASS_BIT(fuse_inverted_residuals), threads, &none, &count);
     double most = 0, worst = 0;
     bool fast = base_cpu_flags() & (BASE_CPU_AVX2 | BASE_CPU_NEON);
     TEST_FOR(found == (fast ? blocks : 0), "%u blocks", found);

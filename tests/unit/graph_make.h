@@ -178,7 +178,7 @@ __attribute__((unused)) static void make_scaled(struct graph *graph, bool quanti
 }
 
 /* Portable kernels only and one thread, so that the outcome is the same on every machine. */
-__attribute__((unused)) static struct graph_options make_options(uint32_t disabled)
+__attribute__((unused)) static struct graph_options make_options(uint64_t disabled)
 {
     struct graph_options options = {
         .disabled_passes = disabled, .cpu = 0, .threads = 1, .backend = &graph_backend_host

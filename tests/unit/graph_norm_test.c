@@ -189,7 +189,7 @@ struct outcome {
     struct kern_norm norm;
 };
 
-static bool run(const struct variant *v, enum spoil spoil, uint32_t cpu, uint32_t disabled, float *x,
+static bool run(const struct variant *v, enum spoil spoil, uint32_t cpu, uint64_t disabled, float *x,
                 struct outcome *out)
 {
     struct graph graph;
@@ -253,7 +253,7 @@ static void test_spoiled(const struct variant *v, enum spoil spoil, uint32_t cpu
     float x[COUNT];
     double expected[COUNT];
     fill(x);
-    if (!run(v, spoil, cpu, 0, x, &with) || !run(v, spoil, cpu, UINT32_C(1) << GRAPH_PASS_fuse_norm, x, &without))
+    if (!run(v, spoil, cpu, 0, x, &with) || !run(v, spoil, cpu, GRAPH_PASS_BIT(fuse_norm), x, &without))
         return;
     bool still = spoil > NONE && spoil <= LAST_NORM;
     TEST_FOR(without.norms == 0 && with.norms == still && (!still || !with.norm.use_mean), "spoiled by %d", (int)spoil);

@@ -146,7 +146,7 @@ static void test_reuse(void)
     TEST(plan_place_blocks(blocks, 10, 256, &bytes, &least) == S_OK && bytes == 2048 && least == 2048);
 }
 
-static struct graph_plan *plan_of(struct graph *graph, uint32_t disabled, uint32_t threads)
+static struct graph_plan *plan_of(struct graph *graph, uint64_t disabled, uint32_t threads)
 {
     struct graph_options options = make_options(disabled);
     struct graph_plan *plan = NULL;
@@ -352,11 +352,12 @@ static void test_disable(void)
     struct graph_options options;
     setenv("ANYDML_DISABLE_PASS", "views,layout", 1);
     graph_options_init(&options, &graph_backend_host, 3);
-    TEST(options.disabled_passes == (UINT32_C(1) << GRAPH_PASS_views | UINT32_C(1) << GRAPH_PASS_layout));
+    TEST(options.disabled_passes == (GRAPH_PASS_BIT(views) | GRAPH_PASS_BIT(layout)));
     TEST(options.threads == 3 && options.backend == &graph_backend_host);
     setenv("ANYDML_DISABLE_PASS", "all", 1);
     graph_options_init(&options, &graph_backend_spirv, 0);
-    TEST(options.disabled_passes == UINT32_MAX && options.threads >= 1 && options.backend == &graph_backend_spirv);
+    TEST(options.disabled_passes == GRAPH_PASSES_ALL && options.threads >= 1 &&
+         options.backend == &graph_backend_spirv);
     unsetenv("ANYDML_DISABLE_PASS");
 }
 

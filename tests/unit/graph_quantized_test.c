@@ -258,7 +258,7 @@ struct layer {
 
 static uint32_t changed, half_steps;
 
-static bool run_layer(const struct layer *layer, uint32_t disabled, uint32_t cpu, struct make_run *run,
+static bool run_layer(const struct layer *layer, uint64_t disabled, uint32_t cpu, struct make_run *run,
                       struct kern_view *view)
 {
     const uint64_t seed = layer->seed;

@@ -44,7 +44,7 @@ static HRESULT run_passes(struct graph *graph, const struct graph_options *optio
     HRESULT hr = graph_run_passes(graph, options);
     char *after = graph_print(graph);
     for (uint32_t i = 0; i < GRAPH_PASS_COUNT; i++)
-        fired[i] += options->disabled_passes == ~(UINT32_C(1) << i) && before && after && strcmp(before, after) != 0;
+        fired[i] += options->disabled_passes == ~(UINT64_C(1) << i) && before && after && strcmp(before, after) != 0;
     free(before);
     free(after);
     return hr;
@@ -154,7 +154,7 @@ static void test_seed(uint64_t seed)
     bool half;
     if (run_way(seed, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &slots, &plain, &half)) {
         for (uint32_t i = 0; i < GRAPH_PASS_COUNT; i++) {
-            options = make_options(~(UINT32_C(1) << i));
+            options = make_options(~(UINT64_C(1) << i));
             bool fast = i == GRAPH_PASS_fuse_inverted_residuals; /* does nothing where there is only the reference */
             options.cpu = fast ? base_cpu_flags() : 0;
             test_way(seed, fast ? 0 : DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &plain, names[i]);

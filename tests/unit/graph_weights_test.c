@@ -189,7 +189,7 @@ static void count(const char *after)
     merged += twins && first && !strstr(first + 1, "qgemm");
 }
 
-static bool run_one(uint64_t seed, bool large, uint32_t disabled, uint32_t cpu, struct make_run *run,
+static bool run_one(uint64_t seed, bool large, uint64_t disabled, uint32_t cpu, struct make_run *run,
                     struct kern_view *view)
 {
     struct graph graph;

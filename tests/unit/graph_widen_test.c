@@ -48,7 +48,7 @@ static void make_lone(struct graph *graph)
               make_value(graph, GRAPH_OUTPUT, 0, F16, 4, x.view.sizes), 1, 1, 0);
 }
 
-static bool run_network(void (*make)(struct graph *graph), uint32_t disabled, uint16_t *results, uint32_t *out_narrow)
+static bool run_network(void (*make)(struct graph *graph), uint64_t disabled, uint16_t *results, uint32_t *out_narrow)
 {
     struct graph graph;
     struct graph_plan *plan = NULL;
@@ -80,8 +80,7 @@ static void check_network(void (*make)(struct graph *graph), uint32_t count, uin
     static uint16_t before[LONE_RESULTS], after[LONE_RESULTS];
     uint32_t found[2];
     double most = 0, worst = 0;
-    if (!run_network(make, UINT32_C(1) << GRAPH_PASS_widen, before, &found[0]) ||
-        !run_network(make, 0, after, &found[1]))
+    if (!run_network(make, GRAPH_PASS_BIT(widen), before, &found[0]) || !run_network(make, 0, after, &found[1]))
         return;
     for (uint32_t i = 0; i < count; i++) {
         most = fmax(most, fabs((double)base_half_to_float(before[i])));

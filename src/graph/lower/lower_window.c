@@ -154,8 +154,26 @@ HRESULT lower_max_pooling(struct graph_lowering *lowering)
 
 /* All versions use the coordinate rule x = (o - output offset) / scale - input offset of RESAMPLE1 to 3. The older ones
  * round to nearest, halves up: floor(x + 0.5), which is floor with the input offset lowered by one half. */
+/* Every result is the input at the same position. */
+static bool resamples_nothing(const struct graph_lowering *lowering, const struct kern_resample *params)
+{
+    const struct kern_view *x = &lowering->inputs[0].view, *y = &lowering->outputs[0].view;
+    const bool floors =
+        params->mode == DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR && params->rounding == DML_AXIS_DIRECTION_DECREASING;
+    for (uint32_t d = 0; d < x->rank; d++) {
+        const float offset = params->input_offsets[d] + params->output_offsets[d];
+        if (x->sizes[d] != y->sizes[d] || params->scales[d] != 1 || (offset != 0 && !(floors && offset == -0.5f)))
+            return false;
+    }
+    return true;
+}
+
 static HRESULT resample(struct graph_lowering *lowering, const struct kern_resample *params)
 {
+    if (resamples_nothing(lowering, params)) {
+        lower_move(lowering, lowering->inputs[0], lowering->outputs[0]);
+        return lower_done(lowering);
+    }
     struct graph_op *op = lower_op(lowering, KERN_RESAMPLE, lowering->inputs, 1, lowering->outputs, 1);
     if (!op)
         return E_OUTOFMEMORY;

@@ -313,7 +313,7 @@ static bool filter_follows(const struct layout *layout, const struct graph_op *o
 /* If a convolution would lose its kernel, its whole group keeps its layout. Pass transposed chooses another one. */
 static void veto(struct layout *layout, const struct graph_op *op)
 {
-    const uint32_t passes = layout->options->backend->passes & ~layout->options->disabled_passes;
+    const uint64_t passes = layout->options->backend->passes & ~layout->options->disabled_passes;
     struct graph_op changed;
     if ((passes & GRAPH_PASS_BIT(transposed)) && graph_splits_transposed(op))
         return;

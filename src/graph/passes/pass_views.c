@@ -306,15 +306,19 @@ static bool follows(const struct kern_view *a, const struct kern_view *b, uint32
 
 static bool append_in(struct graph_op *first, const struct graph_op *second, uint32_t d)
 {
-    struct kern_view *from = &first->k.tensors[0], *to = &first->k.tensors[1];
-    const uint64_t size = (uint64_t)from->sizes[d] + second->k.tensors[0].sizes[d];
+    struct kern_view from = first->k.tensors[0], to = first->k.tensors[1];
+    const uint64_t size = (uint64_t)from.sizes[d] + second->k.tensors[0].sizes[d];
     int64_t step_from, step_to;
-    if (size > UINT32_MAX || !follows(from, &second->k.tensors[0], d, &step_from) ||
-        !follows(to, &second->k.tensors[1], d, &step_to) || !step_to)
+    if (size > UINT32_MAX || !follows(&from, &second->k.tensors[0], d, &step_from) ||
+        !follows(&to, &second->k.tensors[1], d, &step_to))
         return false;
-    from->sizes[d] = to->sizes[d] = (uint32_t)size;
-    from->strides[d] = step_from;
-    to->strides[d] = step_to;
+    from.sizes[d] = to.sizes[d] = (uint32_t)size;
+    from.strides[d] = step_from;
+    to.strides[d] = step_to;
+    if (!graph_view_injective(&to)) /* the second copy replaces what the first one wrote */
+        return false;
+    first->k.tensors[0] = from;
+    first->k.tensors[1] = to;
     return true;
 }
 

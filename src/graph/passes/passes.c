@@ -25,13 +25,13 @@ static const struct {
 #undef PASS
 };
 
-static uint32_t pass_bit(const char *name, size_t length)
+static uint64_t pass_bit(const char *name, size_t length)
 {
     if (length == 3 && !memcmp(name, "all", 3))
-        return UINT32_MAX;
+        return GRAPH_PASSES_ALL;
     for (uint32_t i = 0; i < ARRAY_SIZE(passes); i++)
         if (strlen(passes[i].name) == length && !memcmp(passes[i].name, name, length))
-            return UINT32_C(1) << i;
+            return UINT64_C(1) << i;
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (length && !atomic_flag_test_and_set(&told))
         fprintf(stderr, "anydml: ANYDML_DISABLE_PASS: unknown pass \"%.*s\"\n", (int)length, name);
@@ -69,7 +69,7 @@ static void trace(const struct graph *graph, const char *name)
 
 static HRESULT run_round(struct graph *graph, const struct graph_options *options, bool *changed)
 {
-    const uint32_t enabled = options->backend->passes & ~options->disabled_passes;
+    const uint64_t enabled = options->backend->passes & ~options->disabled_passes;
     for (uint32_t i = 0; i < ARRAY_SIZE(passes); i++) {
         bool here = false;
         if (!(enabled >> i & 1))

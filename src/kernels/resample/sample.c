@@ -55,8 +55,8 @@ static void point_at(const struct kern_call *call, const struct sample_shape *s,
     *out = (struct sample_point){ 0 };
     for (uint32_t d = s->first; d < 3; d++) {
         const double at = dense_load(call->data[1], grid + (2 - d) * s->grid[4], type);
-        const double place = wide ? sample_position_f64(sample, at, s->in[d])
-                                  : (double)sample_position(sample, (float)at, s->in[d]);
+        const double place =
+            wide ? sample_position_f64(sample, at, s->in[d]) : (double)sample_position(sample, (float)at, s->in[d]);
         out->base[d] = (int64_t)(sample->linear ? floor(place) : rint(place));
         out->after[d] = sample->linear ? place - floor(place) : 0;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples of images at any positions (SAMPLE). Positions are data and may be any number, including NaN and infinities, so
- * they are limited here, once. FLOAT32 for all implementations, unless a tensor is FLOAT64: a position halfway between
- * two pixels must select the same one everywhere. */
+/* Samples of images at any positions (SAMPLE). Positions are data and may be any number, including NaN and infinities,
+ * so they are limited here, once. FLOAT32 for all implementations, unless a tensor is FLOAT64: a position halfway
+ * between two pixels must select the same one everywhere. */
 #ifndef KERNELS_SAMPLE_H
 #define KERNELS_SAMPLE_H
 

@@ -6,14 +6,14 @@
 #include "kernels/resample/sample.h"
 #include "kernels/row/row.h"
 
-#define SAMPLE_CHANNELS 256         /* summed at once */
-#define SAMPLE_OUTSIDE  INT64_MIN   /* instead of the place of a pixel */
+#define SAMPLE_CHANNELS 256       /* summed at once */
+#define SAMPLE_OUTSIDE  INT64_MIN /* instead of the place of a pixel */
 
 struct sample_block {
     const struct kern_call *call;
     struct sample_shape s;
-    uint32_t count; /* of points */
-    int64_t x, y;   /* places of the image */
+    uint32_t count;                             /* of points */
+    int64_t x, y;                               /* places of the image */
     int64_t at[SAMPLE_TAPS_MAX][SAMPLE_POINTS]; /* places of pixels in a plane, or SAMPLE_OUTSIDE */
     float weight[SAMPLE_TAPS_MAX][SAMPLE_POINTS];
     int64_t to[SAMPLE_POINTS];     /* places of results in a plane */
@@ -34,9 +34,9 @@ static void sample_positions(struct sample_block *b, int64_t n, int64_t first)
             to += rest % s->out[d] * s->y[2 + d];
         }
         for (uint32_t d = s->first; d < 3; d++)
-            b->place[d][p] = sample_position(
-                &b->call->op->u.sample, (float)dense_load(b->call->data[1], from + (2 - d) * s->grid[4], grid->type),
-                s->in[d]);
+            b->place[d][p] =
+                sample_position(&b->call->op->u.sample,
+                                (float)dense_load(b->call->data[1], from + (2 - d) * s->grid[4], grid->type), s->in[d]);
         b->to[p] = to;
         b->dense = b->dense && to == b->to[0] + p;
     }

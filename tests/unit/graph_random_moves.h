@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies, concatenations and rotations of graph_random.h, which includes this. */
+#ifndef TESTS_UNIT_GRAPH_RANDOM_MOVES_H
+#define TESTS_UNIT_GRAPH_RANDOM_MOVES_H
+
+static void add_move(struct maker *maker)
+{
+    struct graph_operand in = any(maker);
+    uint32_t start[4], sizes[4], order[4] = { 0, 1, 2, 3 };
+    for (uint32_t d = 0; d < 4; d++) {
+        sizes[d] = rnd(2) ? in.view.sizes[d] : 1 + rnd(in.view.sizes[d]);
+        start[d] = rnd(in.view.sizes[d] - sizes[d] + 1);
+    }
+    if (rnd(2))
+        in.view = graph_view_slice(&in.view, start, sizes, NULL);
+    if (rnd(2)) {
+        uint32_t a = rnd(4), b = rnd(4);
+        order[a] = b;
+        order[b] = a;
+        in.view = graph_view_permute(&in.view, order);
+    }
+    struct graph_operand out = graph_temp(maker->graph, in.view.type, 4, in.view.sizes);
+    make_move(maker->graph, in, out);
+    /* A reinterpreting edge: the same bytes as another shape. */
+    if (rnd(3) == 0)
+        graph_view_reshape(&out.view, 4,
+                           SIZES(1, out.view.sizes[0] * out.view.sizes[1], out.view.sizes[2], out.view.sizes[3]),
+                           &out.view);
+    keep(maker, out);
+}
+
+static void make_part(struct maker *maker, bool compute, struct graph_operand from, struct graph_operand part)
+{
+    if (compute)
+        make_map(maker->graph, KERN_MAP_RELU, &from, 1, part, 0, 0);
+    else
+        make_move(maker->graph, from, part);
+}
+
+/* Rotated by `by` elements of one dimension, as slices and a concatenation. */
+static struct graph_operand rotated(struct maker *maker, struct graph_operand x, uint32_t axis, uint32_t by)
+{
+    struct graph_operand out = graph_temp(maker->graph, x.view.type, 4, x.view.sizes);
+    for (uint32_t part = 0; part < 2; part++) {
+        uint32_t from[4] = { 0 }, to[4] = { 0 }, sizes[4];
+        struct graph_operand in = x, place = out;
+        memcpy(sizes, x.view.sizes, sizeof(sizes));
+        from[axis] = part ? 0 : by;
+        to[axis] = part ? sizes[axis] - by : 0;
+        sizes[axis] = part ? by : sizes[axis] - by;
+        in.view = graph_view_slice(&x.view, from, sizes, NULL);
+        place.view = graph_view_slice(&out.view, to, sizes, NULL);
+        make_move(maker->graph, in, place);
+    }
+    return out;
+}
+
+static void add_rotation(struct maker *maker)
+{
+    struct graph_operand x = any(maker);
+    const uint32_t a = rnd(4), b = rnd(4);
+    if (x.view.sizes[a] < 2 || x.view.sizes[b] < 2)
+        return;
+    x = rotated(maker, x, a, 1 + rnd(x.view.sizes[a] - 1));
+    if (!rnd(4))
+        keep(maker, x);
+    keep(maker, rotated(maker, x, b, 1 + rnd(x.view.sizes[b] - 1)));
+}
+
+/* Two tensors side by side along an axis, or the second over part of the first, as they are or computed there; the
+ * first part is sometimes copied away in between, so that order matters. */
+static void add_join(struct maker *maker)
+{
+    struct graph_operand a = any(maker), part, copy;
+    const struct graph_operand *b = same_size(maker, &a.view);
+    uint32_t axis = rnd(4), sizes[4], start[4] = { 0 };
+    if (!b || b->view.type != a.view.type || kern_view_elements(&a.view) > 4000)
+        return;
+    struct graph_operand second = *b;
+    const bool compute = rnd(3) > 0;
+    memcpy(sizes, a.view.sizes, sizeof(sizes));
+    uint32_t shift = rnd(3) ? sizes[axis] : rnd(sizes[axis]);
+    sizes[axis] += shift;
+    struct graph_operand out = graph_temp(maker->graph, a.view.type, 4, sizes);
+    part = out;
+    part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
+    make_part(maker, compute, a, part);
+    if (rnd(2)) {
+        copy = graph_temp(maker->graph, a.view.type, 4, a.view.sizes);
+        make_move(maker->graph, part, copy);
+        keep(maker, copy);
+    }
+    start[axis] = shift;
+    part.view = graph_view_slice(&out.view, start, a.view.sizes, NULL);
+    make_part(maker, compute, second, part);
+    if (compute && rnd(4)) {
+        struct graph_operand in[2] = { out, random_constant(maker, SIZES(1, sizes[1], 1, 1)) };
+        out = graph_temp(maker->graph, out.view.type, 4, sizes);
+        make_map(maker->graph, KERN_MAP_ADD, in, 2, out, 0, 0);
+    }
+    keep(maker, out);
+}
+
+#endif
