@@ -63,10 +63,10 @@ layout(constant_id = 18) const bool LOADS_UNASKED = false;
 
 /* The address, which such a driver takes for one that differs between invocations: it then loads for those that are
  * active. */
-uvec2 asked(uvec2 address)
+uvec2 asked(const uvec2 address)
 {
     if (LOADS_UNASKED)
-        address.x += gl_LocalInvocationID.x & push.groups & 0x80000000u; /* 0 */
+        return uvec2(address.x + (gl_LocalInvocationID.x & push.groups & 0x80000000u), address.y); /* + 0 */
     return address;
 }
 
