@@ -24,6 +24,7 @@ CONSTRUCT, EXTRACT, INSERT, COPY, PHI, UNREACHABLE, EXTENDED, SHUFFLE = 80, 81, 
 NO_RESULT = {STORE, 63, 64, CONTROL_BARRIER, 225, LOOP_MERGE, SELECTION_MERGE, BRANCH, CONDITIONAL, SWITCH, RETURN, RETURN_VALUE,
              UNREACHABLE, 228, 252, 8, 317}
 OWN_MEMORY = {6, 7}  # Private, Function
+LOADS_UNASKED = 18  # a specialization constant of one driver, for which all addresses differ (core/memory.glsl): false here
 
 
 def instructions(path):
@@ -60,7 +61,7 @@ class Module:
         self.types, self.storage, self.functions, self.roundings = {}, {}, {}, []
         self.values, self.cells, self.pointers, self.results = {}, {}, {}, {}
         self.apart, self.called_apart, self.uses_subgroups = set(), set(), False
-        imports, function = set(), None
+        imports, function, unasked = set(), None, None
         for op, a in instructions(path):
             if op == 11:
                 imports.add(a[0])
@@ -74,6 +75,8 @@ class Module:
                 self.names[a[0]] = struct.pack("<%dI" % (len(a) - 1), *a[1:]).split(b"\0")[0].decode()
             elif op == 71 and a[1] == 11:
                 self.builtins[a[0]] = a[2]
+            elif op == 71 and a[1:3] == (1, LOADS_UNASKED):
+                unasked = a[0]
             elif op == 43:
                 self.constants[a[1]] = a[2]
             elif op == FUNCTION:
@@ -85,6 +88,8 @@ class Module:
             elif function and op == LABEL:
                 block = function["blocks"][a[0]] = []
                 function["order"].append(a[0])
+            elif function and op == CONDITIONAL and a[0] == unasked:
+                block.append((BRANCH, a[2:3]))
             elif function:
                 block.append((op, a))
             if op == VARIABLE:
@@ -95,6 +100,8 @@ class Module:
                 if a[2] == 1 and self.builtins.get(a[1]) not in SAME_INPUTS:
                     self.cells[a[1]] = DIFFERS
         for function in self.functions.values():
+            left = reached(function, function["order"][:1], ())
+            function["order"] = [label for label in function["order"] if label in left]
             find_constructs(function)
 
     def add(self, table, key, value):

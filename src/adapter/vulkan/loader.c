@@ -227,6 +227,8 @@ const char *vulkan_physical_describe(VkPhysicalDevice handle, const struct vulka
         physical->capabilities &= ~(uint32_t)SHADER_CAPABILITY_FLOAT64;
     if (vulkan_floats_convert(physical->floats, driver.driverID))
         physical->capabilities |= SHADER_CAPABILITY_HALF;
+    physical->loads_unasked = driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE &&
+                              physical->properties.driverVersion >= VK_MAKE_API_VERSION(0, 25, 1, 0);
     if (has_shuffles(&subgroup))
         physical->capabilities |= SHADER_CAPABILITY_SUBGROUP;
     if (physical->properties.limits.maxComputeSharedMemorySize >= 32768)

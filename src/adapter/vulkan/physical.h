@@ -56,6 +56,7 @@ struct vulkan_physical {
     uint32_t multiprocessors; /* 0: not known */
     uint32_t floats;          /* enum vulkan_floats: the modes that shaders may request */
     bool budget, external_fd; /* extensions */
+    bool loads_unasked;       /* the driver loads for no invocation (core/memory.glsl) */
 };
 
 /* Features that a device has, or has enabled. */

@@ -86,6 +86,8 @@ static uint32_t values_of(const struct adapter_device *device, const struct adap
     out[count] = (struct spirv_constant){ VULKAN_SPECIALIZATION_HALF, half ? VK_TRUE : VK_FALSE };
     const bool large = pipeline->desc.u.spirv.large_table;
     out[count + 1] = (struct spirv_constant){ VULKAN_SPECIALIZATION_LARGE, large ? VK_TRUE : VK_FALSE };
+    const bool unasked = device->physical->loads_unasked;
+    out[count + 2] = (struct spirv_constant){ VULKAN_SPECIALIZATION_UNASKED, unasked ? VK_TRUE : VK_FALSE };
     return count + VULKAN_SPECIALIZATION_OWN;
 }
 

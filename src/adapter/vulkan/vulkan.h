@@ -468,7 +468,9 @@ void vulkan_recorded_destroy(struct adapter_device *device, struct adapter_recor
 #define VULKAN_SPECIALIZATION_HALF 16
 /* And of another: desc.u.spirv.large_table. */
 #define VULKAN_SPECIALIZATION_LARGE 17
-#define VULKAN_SPECIALIZATION_OWN   2
+/* And of another: the device's loads_unasked. */
+#define VULKAN_SPECIALIZATION_UNASKED 18
+#define VULKAN_SPECIALIZATION_OWN     3
 
 /* One for each code and set of constants, kept until the device is destroyed: creating pipelines is slow, and programs
  * request the same few repeatedly. It never changes, except for state, handle and result. */

@@ -18,8 +18,7 @@ vec4 sum_of(uint at, uint step)
 {
     vec4 sum = vec4(0.0);
     uvec2 from = scratch_at(16u * at);
-    uint splits = params.splits;
-    for (uint split = 0u; split < splits; split++, from = add64(from, uvec2(step, 0u)))
+    for (uint split = 0u; split < params.splits; split++, from = add64(from, uvec2(step, 0u)))
         sum += uintBitsToFloat(Quads(from).v);
     return sum;
 }
@@ -27,8 +26,7 @@ vec4 sum_of(uint at, uint step)
 float one_sum_of(uint m, uint channel)
 {
     float sum = 0.0;
-    uint splits = params.splits;
-    for (uint split = 0u; split < splits; split++)
+    for (uint split = 0u; split < params.splits; split++)
         sum += uintBitsToFloat(Words(part_at(split, m, channel)).v);
     return sum;
 }

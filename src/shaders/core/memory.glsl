@@ -57,6 +57,19 @@ layout(push_constant) uniform Push {
     uint groups; /* of the whole dispatch, of which this may be a part */
 } push;
 
+/* Every pipeline sets it: the driver executes a loop's body once more with no invocation active, and loads from
+ * addresses that are the same for all invocations even then (lavapipe 26.1). */
+layout(constant_id = 18) const bool LOADS_UNASKED = false;
+
+/* The address, which such a driver takes for one that differs between invocations: it then loads for those that are
+ * active. */
+uvec2 asked(const uvec2 address)
+{
+    if (LOADS_UNASKED)
+        return uvec2(address.x + (gl_LocalInvocationID.x & push.groups & 0x80000000u), address.y); /* + 0 */
+    return address;
+}
+
 #ifdef UNIFORM_BLOCK
 /* The start of the table as a uniform buffer, from which devices read without the latency of memory. */
 #define TABLE_HEAD 512u
@@ -68,13 +81,13 @@ layout(constant_id = 17) const bool LARGE_TABLE = false;
 uvec2 base_address(uint base)
 {
     if (LARGE_TABLE)
-        return Table(push.table).addresses[base];
-    return table_head.addresses[base];
+        return Table(asked(push.table)).addresses[base];
+    return asked(table_head.addresses[base]);
 }
 #else
 uvec2 base_address(uint base)
 {
-    return Table(push.table).addresses[base];
+    return Table(asked(push.table)).addresses[base];
 }
 #endif
 

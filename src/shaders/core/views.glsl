@@ -33,9 +33,9 @@ layout(buffer_reference, std430, buffer_reference_align = 4) readonly buffer Blo
     shader_view tensors[];
 };
 
-#define header  Block(push.block).head
-#define params  Block(push.block).family
-#define view(t) Block(push.block).tensors[t]
+#define header  Block(asked(push.block)).head
+#define params  Block(asked(push.block)).family
+#define view(t) Block(asked(push.block)).tensors[t]
 #endif
 
 #ifdef HAVE_FLOAT64

@@ -13,7 +13,6 @@
 #define INST_WORDS   6
 
 shared uint block[BLOCK_WORDS];
-uint last_tensor;
 
 void load_block()
 {
@@ -22,7 +21,6 @@ void load_block()
     for (uint i = gl_LocalInvocationID.x; i < words; i += GROUP_SIZE)
         block[i] = Words(add64(push.block, uvec2(i * 4, 0))).v;
     barrier();
-    last_tensor = block[2] + block[3] - 1u;
 }
 
 /* Row-major index of element `number`. */
@@ -40,11 +38,9 @@ uint tensor_at(uint tensor)
     return HEADER_WORDS + tensor * TENSOR_WORDS;
 }
 
-/* lavapipe 26.1 loads from addresses that are the same for all invocations also after a loop's last iteration, with no
- * invocation active: what finds such an address is in the block even then. The limit is read where all are active. */
 Place locate(uint tensor, uint index[RANK_MAX])
 {
-    uint at = tensor_at(min(tensor, last_tensor));
+    uint at = tensor_at(tensor);
     uvec2 offset = uvec2(0);
     Place place;
     for (uint d = 0; d < block[1]; d++)
