@@ -150,6 +150,41 @@ static void test_everything(void)
     }
 }
 
+/* Paddings and resamplings that change nothing: only the activation between them remains. */
+static void test_nothing_changes(void)
+{
+    static const UINT zeros[4] = { 0 };
+    static const FLOAT ones[4] = { 1, 1, 1, 1 }, halves[4] = { 0.5f, 0.5f, 0.5f, 0.5f };
+    static const FLOAT minus[4] = { -0.5f, -0.5f, -0.5f, -0.5f };
+    DML_TENSOR_DESC desc = { DML_TENSOR_TYPE_BUFFER, &square };
+    DML_PADDING_OPERATOR_DESC padding = { &desc, &desc, DML_PADDING_MODE_CONSTANT, 3, 4, zeros, zeros };
+    DML_RESAMPLE_OPERATOR_DESC resample = { &desc, &desc, DML_INTERPOLATION_MODE_NEAREST_NEIGHBOR, 4, ones };
+    DML_RESAMPLE2_OPERATOR_DESC linear = {
+        &desc, &desc, DML_INTERPOLATION_MODE_LINEAR, DML_AXIS_DIRECTION_INCREASING, 4, ones, halves, minus
+    };
+    const DML_OPERATOR_DESC ops[] = { { DML_OPERATOR_PADDING, &padding },
+                                      { DML_OPERATOR_RESAMPLE, &resample },
+                                      { DML_OPERATOR_RESAMPLE2, &linear } };
+    struct sample sample = { 0 };
+    struct graph graph;
+    struct graph_options options = make_options(0);
+    struct schema_desc *copy;
+    for (uint32_t i = 0; i < ARRAY_SIZE(ops); i++) {
+        TEST(schema_desc_create(&ops[i], &copy) == S_OK);
+        add_node(&sample, copy);
+        if (i)
+            add_link(&sample, i - 1, 0, i, 0);
+    }
+    add_node(&sample, unary(&square));
+    add_link(&sample, 2, 0, 3, 0);
+    add_input(&sample, 0, 0, 0);
+    add_output(&sample, 3, 0, 0);
+    TEST(graph_from_desc(&graph, &sample.desc, (const struct schema_desc *const *)sample.ops, 0, sample.error) == S_OK);
+    TEST(graph_run_passes(&graph, &options) == S_OK && graph.op_count == 1 && graph.ops[0]->k.kind == KERN_MAP);
+    graph_finish(&graph);
+    free_sample(&sample);
+}
+
 /* Bytes of a constant that its reader expects but that are not given are read as zero. */
 static void test_short_constant(void)
 {
@@ -339,6 +374,7 @@ int main(void)
 {
     test_names();
     test_everything();
+    test_nothing_changes();
     test_short_constant();
     test_owned();
     test_bad_edges();
