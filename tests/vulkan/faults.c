@@ -44,7 +44,8 @@ static bool same(void)
 static bool fail(uint32_t scenario, uint32_t number, uint32_t variant)
 {
     const int32_t alive = layer->alive;
-    layer->any.count = layer->any.result = 0;
+    layer->any.count = 0;
+    layer->any.result = 0;
     layer->any.variant = variant;
     layer->any.fail_at = number;
     HRESULT hr = scenario_run();
