@@ -2,9 +2,9 @@
 /* Fuzzing of what the command reads besides models: arrays (.npy), images, and operators and graphs in JSON. Any bytes
  * give what they describe, of which all can be read, or one message.
  *
- * With -fsanitize=fuzzer this is a libFuzzer target (scripts/fuzz), of which the first byte chooses the reader; without,
- * a program that makes files of each kind, cut short at every byte and with every byte changed in several ways, and of
- * the JSON files that it is given each value replaced by values of other kinds. */
+ * With -fsanitize=fuzzer this is a libFuzzer target (scripts/fuzz), of which the first byte chooses the reader;
+ * without, a program that makes files of each kind, cut short at every byte and with every byte changed in several
+ * ways, and of the JSON files that it is given each value replaced by values of other kinds. */
 #define _GNU_SOURCE
 #include "tools/dispatch/dispatch.h"
 #include "tools/media/image.h"
@@ -205,9 +205,11 @@ static void run_images(void)
 
 /* ---- operators ---- */
 
-static const char *const others[] = { "null",  "true", "-1",   "0",     "1e300", "4294967296", "9223372036854775807",
-                                      "\"\"",  "\"x\"", "\"0x10\"", "[]", "{}",    "[[1,2],[3]]", "{\"file\":\"x\"}",
-                                      "[null]", "1.5" };
+static const char *const others[] = {
+    "null",   "true",  "-1",       "0",  "1e300", "4294967296",  "9223372036854775807",
+    "\"\"",   "\"x\"", "\"0x10\"", "[]", "{}",    "[[1,2],[3]]", "{\"file\":\"x\"}",
+    "[null]", "1.5"
+};
 
 static json_t *root;
 
@@ -261,9 +263,7 @@ static void change(json_t *value)
     char keys[32][64]; /* the object's own go with the members */
     const char *key;
     json_t *member;
-    json_object_foreach(value, key, member)
-        if (count < 32)
-            snprintf(keys[count++], sizeof(keys[0]), "%s", key);
+    json_object_foreach(value, key, member) if (count < 32) snprintf(keys[count++], sizeof(keys[0]), "%s", key);
     for (size_t i = 0; i < count; i++)
         change_member(value, keys[i]);
     for (size_t i = 0; i < json_array_size(value); i++)

@@ -11,6 +11,7 @@
 #include "alloc/scenario.h"
 #include "layer.h"
 
+#include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vulkan/vulkan_core.h>
@@ -122,6 +123,16 @@ static void sweep_first(uint32_t first, uint32_t last, uint32_t every)
     }
 }
 
+static void remove_folder(const char *path)
+{
+    DIR *folder = opendir(path);
+    need(folder);
+    for (struct dirent *entry; (entry = readdir(folder));)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    closedir(folder);
+    rmdir(path);
+}
+
 int main(int count, char **arguments)
 {
     enum { FIRST_CALLS = 60, EVERY = 30 };
@@ -145,5 +156,6 @@ int main(int count, char **arguments)
         sweep(i, every);
     printf("%u failures, %u wrong\n", runs, wrong);
     ok(!wrong && runs, "%u wrong", wrong);
+    remove_folder(cache);
     return api_end();
 }
