@@ -135,7 +135,7 @@ static void remove_folder(const char *path)
 
 int main(int count, char **arguments)
 {
-    enum { FIRST_CALLS = 60, EVERY = 30 };
+    enum { FIRST_CALLS = 60, EVERY = 27 };
     const bool all = count == 4;
     void *library = count > 1 ? dlopen(arguments[1], RTLD_NOW) : NULL;
     struct layer_control *(*control)(void);
