@@ -139,4 +139,4 @@ format:
 	scripts/format
 
 clean:
-	rm -rf build build-aarch64 build-asan build-ccache build-clang build-fuzz build-plain build-tsan build-windows build-windows-plain out
+	rm -rf build build-aarch64 build-asan build-ccache build-clang build-coverage build-fuzz build-plain build-tsan build-windows build-windows-plain out

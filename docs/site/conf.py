@@ -8,7 +8,7 @@ PARTS = {
     "Use": ["command", "devices", "environment", "first-program", "graph-builder", "directmlx", "dispatch", "operators/README", "extensions", "vulkan-interop", "interleave",
             "onnxruntime", "programs", "pytorch", "pytorch-operators", "pydirectml", "microsoft-packages", "wine", "packages",
             "telemetry"],
-    "Evidence": ["performance/README", "conformance", "conformance-gpu", "conformance-onnx", "conformance-torch"],
+    "Evidence": ["performance/README", "reliability", "conformance", "conformance-gpu", "conformance-onnx", "conformance-torch"],
     "Inside": ["architecture", "glossary", "internals/README", "decisions/README", "adding-an-operator", "adding-a-kernel",
                "adding-a-shader", "adding-an-adapter"],
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Super-resolution: enlarges an image of 224 x 224 by 3. The network computes the brightness, a bicubic filter the colours.
-python superres.py MODEL.onnx PICTURE.jpg --output large.png"""
+python superres.py MODEL.onnx IMAGE.jpg --output large.png"""
 import numpy as np
 import pydirectml as dml
 

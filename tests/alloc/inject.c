@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes one allocation of a process fail, by its number; to be preloaded. A program controls it through inject_begin
- * and inject_end, which it looks up; for a program that does not, ANYDML_INJECT=N makes the Nth since the start fail,
- * and ANYDML_INJECT=0 writes how many there were to stderr. With ANYDML_INJECT_FRAMES it shows where. A crash ends the
- * process with INJECT_CRASH. */
+/* Makes one allocation of a process fail, by its number, or one call of what ANYDML_INJECT_WHAT names (inject_own.h);
+ * to be preloaded. A program controls it through inject_begin and inject_end, which it looks up; for a program that
+ * does not, ANYDML_INJECT=N makes the Nth since the start fail, and ANYDML_INJECT=0 writes how many there were to
+ * stderr. With ANYDML_INJECT_FRAMES it shows where. A crash ends the process with INJECT_CRASH. */
 #define _GNU_SOURCE
 #undef _FILE_OFFSET_BITS /* mmap and mmap64 are two names here */
-#include "inject.h"
+#include "inject_own.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -35,6 +37,8 @@ static atomic_bool armed;
 static _Atomic uint64_t seen, target;
 static _Atomic int64_t blocks, mapped;
 static bool reports, shows;
+static const char *const names[INJECT_KINDS] = { "memory", "threads", "EIO", "ENOSPC", "EINTR", "EMFILE", "short" };
+enum inject_kind inject_what;
 
 static void show_frames(void)
 {
@@ -44,7 +48,7 @@ static void show_frames(void)
     atomic_store(&armed, true);
 }
 
-static bool fails(void)
+bool inject_fails(void)
 {
     if (!atomic_load_explicit(&armed, memory_order_relaxed))
         return false;
@@ -53,6 +57,13 @@ static bool fails(void)
         return false;
     if (shows)
         show_frames();
+    return true;
+}
+
+static bool fails(void)
+{
+    if (inject_what != INJECT_MEMORY || !inject_fails())
+        return false;
     errno = ENOMEM;
     return true;
 }
@@ -70,9 +81,21 @@ EXPORT uint64_t inject_end(void)
     return atomic_load(&seen);
 }
 
+static int64_t open_files(void)
+{
+    int64_t count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (folder && readdir(folder))
+        count++;
+    if (folder)
+        closedir(folder);
+    return count;
+}
+
 EXPORT struct inject_use inject_in_use(void)
 {
-    return (struct inject_use){ atomic_load(&blocks), atomic_load(&mapped) };
+    const int64_t files = open_files();
+    return (struct inject_use){ atomic_load(&blocks), atomic_load(&mapped), files };
 }
 
 /* ---- who allocated what is still there ---- */
@@ -233,6 +256,16 @@ EXPORT int munmap(void *address, size_t bytes)
     return result;
 }
 
+/* ---- threads ---- */
+
+EXPORT int pthread_create(pthread_t *out, const pthread_attr_t *attributes, void *(*run)(void *), void *argument)
+{
+    static int (*next)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
+    return inject_what == INJECT_THREADS && inject_fails() ? EAGAIN : next(out, attributes, run, argument);
+}
+
 /* ---- crashes ---- */
 
 static void on_crash(int signal)
@@ -248,7 +281,7 @@ __attribute__((destructor)) static void report(void)
 {
     atomic_store(&armed, false);
     if (reports)
-        dprintf(2, "inject: %llu allocations\n", (unsigned long long)atomic_load(&seen));
+        dprintf(2, "inject: %llu of %s\n", (unsigned long long)atomic_load(&seen), names[inject_what]);
 }
 
 __attribute__((constructor)) static void start(void)
@@ -257,7 +290,14 @@ __attribute__((constructor)) static void start(void)
     struct sigaction action = { .sa_handler = on_crash };
     void *frames[4];
     const char *number = getenv("ANYDML_INJECT");
+    const char *what = getenv("ANYDML_INJECT_WHAT");
     shows = getenv("ANYDML_INJECT_FRAMES") != NULL;
+    while (what && inject_what < INJECT_KINDS && strcmp(what, names[inject_what]) != 0)
+        inject_what++;
+    if (inject_what == INJECT_KINDS || (inject_what >= INJECT_EIO && !inject_files_start())) {
+        dprintf(2, "inject: %s cannot fail here\n", what);
+        _exit(INJECT_SKIP);
+    }
     backtrace(frames, 4); /* what it loads, it loads now */
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         sigaction(signals[i], &action, NULL);

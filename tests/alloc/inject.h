@@ -6,14 +6,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { INJECT_CRASH = 99 }; /* the exit code of a process that crashed */
+enum {
+    INJECT_CRASH = 99, /* the exit code of a process that crashed */
+    INJECT_SKIP = 77,  /* of one where what shall fail cannot: calls on files, but on x86-64 */
+};
 
 struct inject_use {
     int64_t blocks; /* of the heap */
     int64_t mapped; /* bytes */
+    int64_t files;  /* descriptors */
 };
 
-/* From now on the allocation of this number fails, counted from 1; 0: none. */
+/* From now on the allocation, or what else fails, of this number does, counted from 1; 0: none. */
 void inject_begin(uint64_t number);
 /* No more. How many there were. */
 uint64_t inject_end(void);

@@ -8,6 +8,7 @@ import os
 import sys
 
 import numpy as np
+import onnx
 from onnx import helper, numpy_helper
 
 f4, f2, i8, u1, i4 = "f4", "f2", "i8", "u1", "i4"
@@ -206,7 +207,51 @@ def build(domain, op, version, inputs, outputs, attributes):
     return helper.make_model(graph, opset_imports=sets, ir_version=8)
 
 
+def function(name, inputs, outputs, nodes, attributes=(), defaults=()):
+    made = helper.make_function("f", name, inputs, outputs, nodes, [helper.make_opsetid("", 17), helper.make_opsetid("f", 1)],
+                                attributes)
+    for default in defaults:  # attribute_proto, which onnx 1.12 does not know
+        text = default.SerializeToString()
+        made.MergeFromString(bytes([11 << 3 | 2, len(text)]) + text)
+    return made
+
+
+def referring(node, name, kind):
+    """The node with an attribute whose value is the call's."""
+    attribute = node.attribute.add()
+    attribute.name, attribute.ref_attr_name, attribute.type = name, name, kind
+    return node
+
+
+def functions():
+    """A function that calls another one, with attributes given, defaulted and absent, an absent input and output, and a graph
+    inside; and a ZipMap."""
+    inner = function("Inner", ["a", "b"], ["c", "d"],
+                     [referring(helper.make_node("Softmax", ["a"], ["s"]), "axis", onnx.AttributeProto.INT),
+                      referring(helper.make_node("Elu", ["s"], ["c"]), "alpha", onnx.AttributeProto.FLOAT),
+                      helper.make_node("Identity", ["b"], ["d"])], ["axis"], [helper.make_attribute("alpha", 0.5)])
+    branch = helper.make_graph([helper.make_node("Neg", ["x"], ["n"])], "then", [],
+                               [helper.make_tensor_value_info("n", 1, [2, 3])])
+    other = helper.make_graph([helper.make_node("Abs", ["x"], ["n"])], "else", [],
+                              [helper.make_tensor_value_info("n", 1, [2, 3])])
+    outer = function("Outer", ["x", "when"], ["y"],
+                     [helper.make_node("Inner", ["x", "x"], ["c", "d"], domain="f", axis=1),
+                      helper.make_node("Inner", ["d", "d"], ["e"], domain="f"),
+                      helper.make_node("If", ["when"], ["g"], then_branch=branch, else_branch=other),
+                      helper.make_node("Sum", ["c", "e", "g"], ["y"])])
+    graph = helper.make_graph(
+        [helper.make_node("Outer", ["x", "when"], ["y"], domain="f", name="call"),
+         helper.make_node("ZipMap", ["y"], ["z"], domain="ai.onnx.ml", classlabels_int64s=[0, 1, 2])], "g",
+        [helper.make_tensor_value_info("x", 1, [2, 3])],
+        [helper.make_tensor_value_info("y", 1, [2, 3]), helper.make_tensor_value_info("z", 1, None)],
+        [numpy_helper.from_array(np.array(True), "when")])
+    sets = [helper.make_opsetid("", 17), helper.make_opsetid("f", 1), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(graph, opset_imports=sets, functions=[inner, outer], ir_version=8)
+
+
 def main():
+    with open(os.path.join(sys.argv[1], "functions"), "wb") as file:
+        file.write(functions().SerializeToString())
     for number, seed in enumerate(SEEDS):
         with open(os.path.join(sys.argv[1], f"{number:03}_{seed[1]}"), "wb") as file:
             file.write(build(*seed).SerializeToString())

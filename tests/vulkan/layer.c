@@ -26,10 +26,10 @@ PFN_vkVoidFunction next_proc(const char *name)
     static struct {
         const char *name;
         PFN_vkVoidFunction function;
-    } known[64];
+    } known[128];
     uint32_t i = 0;
     pthread_mutex_lock(&known_lock);
-    while (i < 63 && known[i].name && strcmp(known[i].name, name) != 0)
+    while (i < 127 && known[i].name && strcmp(known[i].name, name) != 0)
         i++;
     if (!known[i].name)
         known[i].function = next.device_proc(next.device, known[i].name = name);
@@ -41,7 +41,8 @@ PFN_vkVoidFunction next_proc(const char *name)
 VkResult layer_enter(enum layer_call call)
 {
     uint32_t number = ++control.calls[call].count, fail_at = control.calls[call].fail_at;
-    return fail_at && number >= fail_at ? (VkResult)control.calls[call].result : VK_SUCCESS;
+    const VkResult any = faults_enter(call);
+    return fail_at && number >= fail_at ? (VkResult)control.calls[call].result : any;
 }
 
 /* ---- the pipeline cache: the driver's data, then keys of what is in it, then their number and TRAILER ---- */
@@ -78,20 +79,25 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_cache(VkDevice device, const VkPipe
     VkPipelineCacheCreateInfo inner = *info;
     const char *end = (const char *)info->pInitialData + info->initialDataSize;
     const size_t tail = sizeof(uint32_t) + sizeof(TRAILER);
+    VkResult result = layer_enter(LAYER_OBJECT);
+    if (result != VK_SUCCESS)
+        return result;
     key_count = 0;
     if (info->initialDataSize >= tail && !memcmp(end - sizeof(TRAILER), TRAILER, sizeof(TRAILER))) {
         memcpy(&key_count, end - tail, sizeof(key_count));
         memcpy(keys, end - tail - key_count * sizeof(*keys), key_count * sizeof(*keys));
         inner.initialDataSize -= tail + key_count * sizeof(*keys);
     }
-    return NEXT(vkCreatePipelineCache)(device, &inner, allocator, out);
+    return faults_created(NEXT(vkCreatePipelineCache)(device, &inner, allocator, out));
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL get_cache(VkDevice device, VkPipelineCache cache, size_t *size, void *data)
 {
     size_t inner = 0;
     const size_t tail = sizeof(uint32_t) + sizeof(TRAILER);
-    VkResult result = NEXT(vkGetPipelineCacheData)(device, cache, &inner, NULL);
+    VkResult result = layer_enter(LAYER_CACHE);
+    if (result == VK_SUCCESS)
+        result = NEXT(vkGetPipelineCacheData)(device, cache, &inner, NULL);
     if (result != VK_SUCCESS)
         return result;
     pthread_mutex_lock(&lock);
@@ -118,7 +124,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_module(VkDevice device, const VkSha
     VkResult result = layer_enter(LAYER_OBJECT);
     if (result != VK_SUCCESS)
         return result;
-    result = NEXT(vkCreateShaderModule)(device, info, allocator, out);
+    result = faults_created(NEXT(vkCreateShaderModule)(device, info, allocator, out));
     pthread_mutex_lock(&lock);
     modules[module_count % MODULES].module = *out;
     modules[module_count++ % MODULES].key = mix(UINT64_C(0xcbf29ce484222325), info->pCode, info->codeSize);
@@ -151,6 +157,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_pipelines(VkDevice device, VkPipeli
     usleep(control.pipeline_us);
     result = compile_made_up() ? compile_create_pipelines(device, cache, count, infos, allocator, out)
                                : NEXT(vkCreateComputePipelines)(device, cache, count, infos, allocator, out);
+    control.alive += result == VK_SUCCESS ? (int32_t)count : 0;
     pthread_mutex_lock(&lock);
     for (uint32_t i = 0; i < count && result == VK_SUCCESS; i++)
         control.compiled += add_key(key_of(&infos[i]));
@@ -175,22 +182,10 @@ static VKAPI_ATTR VkResult VKAPI_CALL set_name(VkDevice device, const VkDebugUti
     }
 INTERCEPT(vkGetSemaphoreCounterValue, LAYER_COUNTER, (VkDevice device, VkSemaphore semaphore, uint64_t *out), device,
           semaphore, out)
-INTERCEPT(vkAllocateMemory, LAYER_ALLOCATE,
-          (VkDevice device, const VkMemoryAllocateInfo *info, const VkAllocationCallbacks *allocator,
-           VkDeviceMemory *out),
-          device, info, allocator, out)
 INTERCEPT(vkMapMemory, LAYER_MAP,
           (VkDevice device, VkDeviceMemory memory, VkDeviceSize offset, VkDeviceSize size, VkMemoryMapFlags flags,
            void **out),
           device, memory, offset, size, flags, out)
-#define INTERCEPT_OBJECT(Name)                                                                                         \
-    INTERCEPT(                                                                                                         \
-        vkCreate##Name, LAYER_OBJECT,                                                                                  \
-        (VkDevice device, const Vk##Name##CreateInfo *info, const VkAllocationCallbacks *allocator, Vk##Name *out),    \
-        device, info, allocator, out)
-INTERCEPT_OBJECT(Semaphore)
-INTERCEPT_OBJECT(QueryPool)
-INTERCEPT_OBJECT(PipelineLayout)
 INTERCEPT(vkBindBufferMemory, LAYER_BIND,
           (VkDevice device, VkBuffer buffer, VkDeviceMemory memory, VkDeviceSize offset), device, buffer, memory,
           offset)
@@ -203,6 +198,14 @@ INTERCEPT(vkGetQueryPoolResults, LAYER_TIMES,
 INTERCEPT(vkBeginCommandBuffer, LAYER_BEGIN, (VkCommandBuffer commands, const VkCommandBufferBeginInfo *info), commands,
           info)
 INTERCEPT(vkEndCommandBuffer, LAYER_END, (VkCommandBuffer commands), commands)
+
+static VKAPI_ATTR VkResult VKAPI_CALL layer_vkAllocateMemory(VkDevice device, const VkMemoryAllocateInfo *info,
+                                                             const VkAllocationCallbacks *allocator,
+                                                             VkDeviceMemory *out)
+{
+    VkResult result = layer_enter(LAYER_ALLOCATE);
+    return result == VK_SUCCESS ? faults_created(NEXT(vkAllocateMemory)(device, info, allocator, out)) : result;
+}
 
 static VKAPI_ATTR VkResult VKAPI_CALL layer_vkAllocateCommandBuffers(VkDevice device,
                                                                      const VkCommandBufferAllocateInfo *info,
@@ -235,7 +238,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateBuffer(VkDevice device, cons
     if (limits_made_up())
         return limits_create_buffer(device, info, allocator, out);
     return families_made_up() ? families_create_buffer(device, info, allocator, out)
-                              : NEXT(vkCreateBuffer)(device, info, allocator, out);
+                              : faults_created(NEXT(vkCreateBuffer)(device, info, allocator, out));
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateCommandPool(VkDevice device, const VkCommandPoolCreateInfo *info,
@@ -246,7 +249,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkCreateCommandPool(VkDevice device,
     if (result != VK_SUCCESS)
         return result;
     return families_made_up() ? families_create_pool(device, info, allocator, out)
-                              : NEXT(vkCreateCommandPool)(device, info, allocator, out);
+                              : faults_created(NEXT(vkCreateCommandPool)(device, info, allocator, out));
 }
 
 /* Made all the same: the driver is well, and works with what would be given back. */
@@ -331,12 +334,16 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
         chain = (VkLayerInstanceCreateInfo *)chain->pNext;
     next.instance_proc = chain->u.pLayerInfo->pfnNextGetInstanceProcAddr;
     chain->u.pLayerInfo = chain->u.pLayerInfo->pNext;
-    VkResult result =
-        ((PFN_vkCreateInstance)next.instance_proc(VK_NULL_HANDLE, "vkCreateInstance"))(info, allocator, out);
+    VkResult result = layer_enter(LAYER_INSTANCE);
+    if (result == VK_SUCCESS)
+        result = ((PFN_vkCreateInstance)next.instance_proc(VK_NULL_HANDLE, "vkCreateInstance"))(info, allocator, out);
+    if (result != VK_SUCCESS)
+        return result;
     next.instance = *out;
     /* Later the loader would answer with this layer's own. */
     next.extensions =
         (PFN_vkEnumerateDeviceExtensionProperties)next.instance_proc(*out, "vkEnumerateDeviceExtensionProperties");
+    next.devices = (PFN_vkEnumeratePhysicalDevices)next.instance_proc(*out, "vkEnumeratePhysicalDevices");
     limits_open(next.instance_proc, *out);
     compile_open(next.instance_proc, *out);
     return result;
@@ -371,9 +378,6 @@ static const struct {
     ENTRY("vkAllocateMemory", layer_vkAllocateMemory),
     ENTRY("vkCreateBuffer", layer_vkCreateBuffer),
     ENTRY("vkCreateCommandPool", layer_vkCreateCommandPool),
-    ENTRY("vkCreateSemaphore", layer_vkCreateSemaphore),
-    ENTRY("vkCreateQueryPool", layer_vkCreateQueryPool),
-    ENTRY("vkCreatePipelineLayout", layer_vkCreatePipelineLayout),
     ENTRY("vkBindBufferMemory", layer_vkBindBufferMemory),
     ENTRY("vkResetCommandPool", layer_vkResetCommandPool),
     ENTRY("vkGetQueryPoolResults", layer_vkGetQueryPoolResults),
@@ -398,7 +402,7 @@ static PFN_vkVoidFunction find(const char *name)
     for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
         if (!strcmp(intercepted[i].name, name))
             return intercepted[i].function;
-    return NULL;
+    return faults_find(name);
 }
 
 EXPORT VKAPI_ATTR VkResult VKAPI_CALL vkNegotiateLoaderLayerInterfaceVersion(VkNegotiateLayerInterface *version)

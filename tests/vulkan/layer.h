@@ -20,13 +20,20 @@ enum layer_call {
     LAYER_BEGIN,    /* vkBeginCommandBuffer */
     LAYER_END,      /* vkEndCommandBuffer */
     LAYER_DEVICE,   /* vkCreateDevice */
-    LAYER_OBJECT,   /* vkCreateBuffer, CommandPool, Semaphore, QueryPool, ShaderModule, PipelineLayout */
+    LAYER_OBJECT,   /* vkCreateBuffer, CommandPool, Semaphore, QueryPool, ShaderModule, PipelineLayout,
+                       DescriptorSetLayout, DescriptorPool, PipelineCache */
     LAYER_BIND,     /* vkBindBufferMemory */
     LAYER_RESET,    /* vkResetCommandPool */
     LAYER_TIMES,    /* vkGetQueryPoolResults */
     LAYER_DISPATCH, /* vkCmdDispatch and vkCmdDispatchBase; cannot fail */
     LAYER_KERNEL,   /* vkCreateCuModuleNVX, of ANYDML_LAYER_KERNELS=1 */
     LAYER_SPARSE,   /* vkQueueBindSparse, of ANYDML_LAYER_LIMITS */
+    LAYER_SIGNAL,   /* vkSignalSemaphore */
+    LAYER_SETS,     /* vkAllocateDescriptorSets */
+    LAYER_CACHE,    /* vkGetPipelineCacheData */
+    LAYER_IDLE,     /* vkDeviceWaitIdle */
+    LAYER_LIST,     /* vkEnumeratePhysicalDevices */
+    LAYER_INSTANCE, /* vkCreateInstance */
     LAYER_CALLS
 };
 
@@ -34,6 +41,15 @@ enum layer_call {
 enum { LAYER_FAMILIES = 3 };
 
 struct layer_control {
+    /* One call, of any kind, fails with one of the errors that Vulkan documents for it. After a lost device, all calls
+     * that may say so do, until fail_at is 0. */
+    struct {
+        _Atomic uint32_t count, fail_at;
+        _Atomic uint32_t variant; /* the error's number among the call's */
+        _Atomic int32_t result;   /* what was returned; 0: no call has failed, for it has fewer errors */
+        _Atomic uint32_t call;    /* enum layer_call of the one that failed */
+    } any;
+    _Atomic int32_t alive; /* objects that were created and not destroyed */
     struct {
         _Atomic uint32_t count;   /* calls so far */
         _Atomic uint32_t fail_at; /* the call with this number, from 1, and all later ones fail; 0: none */

@@ -14,6 +14,7 @@ struct layer_next {
     PFN_vkGetInstanceProcAddr instance_proc;
     PFN_vkGetDeviceProcAddr device_proc;
     PFN_vkEnumerateDeviceExtensionProperties extensions;
+    PFN_vkEnumeratePhysicalDevices devices;
     VkInstance instance;
     VkDevice device; /* the newest */
 };
@@ -26,6 +27,15 @@ PFN_vkVoidFunction next_proc(const char *name);
 
 /* VK_SUCCESS: the call is to be made. */
 VkResult layer_enter(enum layer_call call);
+
+/* ---- layer_faults.c: layer_control.any ---- */
+
+/* VK_SUCCESS, or what this call returns instead. */
+VkResult faults_enter(enum layer_call call);
+/* Functions that nothing else is done about than that they fail, or that what they destroy is counted. */
+PFN_vkVoidFunction faults_find(const char *name);
+/* The same result; what was created is counted. */
+VkResult faults_created(VkResult result);
 
 /* ---- layer_kernels.c: ANYDML_LAYER_KERNELS=1 makes up VK_NVX_binary_import ---- */
 

@@ -15,6 +15,7 @@ HRESULT vulkan_hresult(VkResult result)
     case VK_ERROR_TOO_MANY_OBJECTS:
     case VK_ERROR_MEMORY_MAP_FAILED:
     case VK_ERROR_FRAGMENTATION:
+    case VK_ERROR_FRAGMENTED_POOL:
         return E_OUTOFMEMORY;
     case VK_ERROR_DEVICE_LOST:
         return DXGI_ERROR_DEVICE_HUNG;
