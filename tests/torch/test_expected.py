@@ -344,6 +344,26 @@ class Torchvision(unittest.TestCase):
                     torch.testing.assert_close(have, want.float(), rtol=1e-4, atol=1e-5)
 
 
+class Layouts(unittest.TestCase):
+    def test_channels_last(self):
+        """Results of convolutions have channels last in memory where the CPU's have, in each dimension and through a network."""
+        for dims, last in ((2, torch.channels_last), (3, torch.channels_last_3d)):
+            conv, norm = (nn.Conv2d, nn.Conv3d)[dims - 2], (nn.BatchNorm2d, nn.BatchNorm3d)[dims - 2]
+            for layer in (conv(3, 4, 3), conv(4, 4, 3, groups=2, stride=2), conv(4, 6, 1),
+                          (nn.ConvTranspose2d, nn.ConvTranspose3d)[dims - 2](4, 6, 2, stride=2)):
+                x = torch.randn(2, layer.in_channels, *[6] * dims)
+                for image, filters in ((False, False), (True, False), (False, True), (True, True)):
+                    found = []
+                    for device in ("cpu", DEVICE):
+                        own = copy.deepcopy(layer).to(device)
+                        own = own.to(memory_format=last) if filters else own
+                        own = nn.Sequential(own, norm(layer.out_channels).to(device), nn.ReLU())
+                        y = own(x.to(device).contiguous(memory_format=last if image else torch.contiguous_format))
+                        found.append((y.detach().cpu(), y.stride()))
+                    torch.testing.assert_close(found[1][0], found[0][0], rtol=1e-4, atol=1e-4)
+                    self.assertEqual(found[1][1], found[0][1], (dims, layer, image, filters))
+
+
 class Counting(unittest.TestCase):
     def test_histograms_of_integers(self):
         generator = torch.Generator().manual_seed(1)

@@ -322,6 +322,71 @@ class Selection(Families):
                      "shifted_chebyshev_polynomial_w"):
             self.check(getattr(torch.special, name), x, n, grad=False)
 
+    def test_matrices_of_bytes(self):
+        """Exact sums, also of more products than element-wise multiplication takes; strides, no elements."""
+        generator = torch.Generator().manual_seed(4)
+        torch_directml.fallbacks(clear=True)
+        for m, k, n in ((20, 16, 8), (33, 700, 17), (300, 400, 200), (17, 0, 8)):
+            for types in ((torch.int8, torch.int8), (torch.uint8, torch.int8), (torch.uint8, torch.uint8)):
+                x, y = (torch.randint(-128 if t == torch.int8 else 0, 128 if t == torch.int8 else 256, size, generator=generator).to(t)
+                        for t, size in zip(types, ((m, k), (n, k))))
+                want = (x.long() @ y.long().t()).int()
+                if types[1] == torch.int8:
+                    self.assertEqual(torch._int_mm(x.to(DEVICE), y.to(DEVICE).t()).cpu().tolist(), want.tolist())
+                if types[0] == types[1]:  # wraps
+                    self.assertEqual((x.to(DEVICE) @ y.to(DEVICE).t()).cpu().tolist(), want.to(types[0]).tolist())
+                    batch = torch.bmm(x.to(DEVICE).expand(2, m, k), y.to(DEVICE).t().contiguous().expand(2, k, n))
+                    self.assertEqual(batch[1].cpu().tolist(), want.to(types[0]).tolist())
+        self.assertEqual(torch_directml.fallbacks(clear=True), {})
+
+    def test_float8(self):
+        """Types that DirectML lacks are moved as bytes, NaN with its bits, and multiplied in float32."""
+        generator = torch.Generator().manual_seed(4)
+        every = torch.arange(256).to(torch.uint8).view(16, 16)
+        torch_directml.fallbacks(clear=True)
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+            x = every.view(dtype)
+            index = torch.tensor([3, 0, 3])
+            for function in (lambda x, i: torch.cat([x, x[2:5]], 0), lambda x, i: torch.stack([x, x.t()], 1),
+                             lambda x, i: x.flip(1), lambda x, i: x.roll(3, 0), lambda x, i: x.repeat(2, 3),
+                             lambda x, i: x.index_select(1, i), lambda x, i: x[i], lambda x, i: x.gather(0, i[None]),
+                             lambda x, i: F.embedding(i, x), lambda x, i: torch.where(i[:1] > 1, x, x.t()),
+                             lambda x, i: x.clone().zero_(), lambda x, i: torch.zeros_like(x),
+                             lambda x, i: x.clone().index_copy_(0, i[:2], x[7:9])):
+                want, have = function(every, index), function(x.to(DEVICE), index.to(DEVICE))
+                self.assertEqual((have.dtype, have.view(torch.uint8).tolist()), (dtype, want.tolist()))
+            a, b = (torch.randn(16, 32, generator=generator).to(dtype) for _ in range(2))
+            if dtype == torch.float8_e5m2:  # the CPU takes one of each
+                b = b.float().to(torch.float8_e4m3fn)
+            for scales in ((torch.tensor(0.5), torch.tensor(3.0)), (torch.rand(16, 1) + 0.5, torch.rand(1, 16) + 0.5)):
+                for more in ({"out_dtype": torch.float32}, {"out_dtype": torch.bfloat16, "bias": torch.randn(16).bfloat16()}):
+                    want = (a.float() @ b.float().t()) * scales[0] * scales[1] + more.get("bias", torch.zeros(1)).float()
+                    own = {k: v.to(DEVICE) if isinstance(v, torch.Tensor) else v for k, v in more.items()}
+                    have = torch._scaled_mm(a.to(DEVICE), b.to(DEVICE).t(), *(s.to(DEVICE) for s in scales), **own)
+                    torch.testing.assert_close(have.cpu(), want.to(more["out_dtype"]), rtol=1e-2 if own.get("bias") is not None else 1e-5, atol=1e-4)
+            y = torch._scaled_mm(a.to(DEVICE), b.to(DEVICE).t(), *(torch.tensor(s).to(DEVICE) for s in (0.5, 2.0)),
+                                 scale_result=torch.tensor(4.0).to(DEVICE), out_dtype=torch.float8_e4m3fn)
+            want = torch._scaled_mm(a, b.t(), torch.tensor(0.5), torch.tensor(2.0), scale_result=torch.tensor(4.0),
+                                    out_dtype=torch.float8_e4m3fn)
+            torch.testing.assert_close(y.float().cpu(), want.float(), rtol=0.13, atol=0.01)
+        self.assertEqual(torch_directml.fallbacks(clear=True), {})
+        with self.assertRaisesRegex(RuntimeError, "scale_a"):
+            torch._scaled_mm(a.to(DEVICE), b.to(DEVICE).t(), torch.ones(3).to(DEVICE), torch.ones(()).to(DEVICE))
+
+    def test_embedding_with_a_maximum_norm(self):
+        indices = torch.tensor([[0, 2, 2], [5, 1, 0]])
+        for order in (2.0, 1.0, float("inf")):
+            table, found = torch.randn(7, 5) * 2, []
+            table[1] = 0
+            for device in ("cpu", DEVICE):
+                weight = table.to(device, copy=True).requires_grad_()
+                y = F.embedding(indices.to(device), weight, max_norm=0.8, norm_type=order)
+                y.square().sum().backward()
+                found.append([t.detach().cpu() for t in (y, weight, weight.grad)])
+            for want, have in zip(*found):
+                torch.testing.assert_close(have, want)
+        self.assertEqual(torch_directml.fallbacks(clear=True), {})
+
     def test_split(self):
         x = torch.randn(7, 3)
         self.check(lambda t: torch.tensor_split(t, torch.tensor([2, 5]).to(t.device)), x)

@@ -278,6 +278,12 @@ class Networks(unittest.TestCase):
         close(torch.view_as_real(got.cpu()).sort(0)[0], torch.view_as_real(torch.linalg.eigvals(x)).sort(0)[0])
         self.assertEqual(list(torch_directml.fallbacks(clear=True)), ["aten::_linalg_eigvals"])
 
+    def test_vision(self):
+        """The compositions of torchvision's operators: devices in host memory do not use them for regions."""
+        test = os.path.join(os.path.dirname(os.path.abspath(__file__)), "test_vision.py")
+        ran = subprocess.run([sys.executable, test], capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=int(os.environ.get("VERBOSE", "1")))

@@ -36,11 +36,14 @@ class Operator final : public c10::OperatorKernel
         apart = form == Form::Out && (name == "gather" || name == "index_select" || name == "take" ||
                                       name == "kthvalue" || name == "cat" || name == "aminmax");
         takes_masks = name == "index" || name == "_unsafe_index" || name.find("index_put") != std::string::npos;
+        carries = form != Form::Out && only_moves(name);
     }
 
     void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
     {
         size_t begin = stack->size() - kinds.size();
+        if (C10_UNLIKELY(carries && run_as_bytes(op, keys, stack, begin)))
+            return;
         if (C10_UNLIKELY(is_long_list(*stack, begin))) {
             run_in_parts(op, keys, stack, begin);
             return;
@@ -81,9 +84,60 @@ class Operator final : public c10::OperatorKernel
     const aten_op *row;
     Form form;
     size_t results, inputs, fresh;
-    bool has_generator = false, takes_masks = false, apart = false;
+    bool has_generator = false, takes_masks = false, apart = false, carries = false;
     c10::SmallVector<Kind, 16> kinds;
     c10::SmallVector<bool, 4> result_is_list;
+
+    // Whether the operator moves elements without reading them.
+    static bool only_moves(const std::string &name)
+    {
+        static const char *const names[] = { "cat",  "stack", "flip",      "roll",  "repeat", "index_select", "gather",
+                                             "take", "index", "embedding", "where", "zero",   "index_copy" };
+        return std::any_of(std::begin(names), std::end(names), [&](const char *other) { return name == other; });
+    }
+
+    // Moves elements of a type that DirectML lacks as bytes. Returns false if there are none, or of several types.
+    bool run_as_bytes(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack, size_t begin)
+    {
+        std::optional<at::ScalarType> type;
+        bool mixed = false;
+        for (size_t i = begin; i < stack->size(); i++) {
+            c10::SmallVector<at::Tensor, 4> tensors;
+            append_tensors(tensors, (*stack)[i]);
+            for (const at::Tensor &t : tensors) {
+                bool floating = t.defined() && at::isFloatingType(t.scalar_type());
+                mixed |= floating && type.value_or(t.scalar_type()) != t.scalar_type();
+                type = floating ? t.scalar_type() : type;
+            }
+        }
+        if (mixed || !type || !at::isFloat8Type(*type))
+            return false;
+        const at::Tensor written = form == Form::InPlace ? (*stack)[begin].toTensor() : at::Tensor();
+        retype(stack, begin, *type, at::kByte);
+        (*this)(op, keys, stack);
+        if (written.defined())
+            stack->back() = written;
+        else
+            retype(stack, begin, at::kByte, *type);
+        return true;
+    }
+
+    // Views tensors of one type as another of the same size.
+    static void retype(torch::jit::Stack *stack, size_t begin, at::ScalarType from, at::ScalarType to)
+    {
+        auto changed = [&](const at::Tensor &t) { return t.defined() && t.scalar_type() == from ? t.view(to) : t; };
+        for (size_t i = begin; i < stack->size(); i++) {
+            c10::IValue &value = (*stack)[i];
+            if (value.isTensor()) {
+                value = changed(value.toTensor());
+            } else if (value.isTensorList()) {
+                c10::List<at::Tensor> list;
+                for (const at::Tensor &t : value.toTensorVector())
+                    list.push_back(changed(t));
+                value = std::move(list);
+            }
+        }
+    }
 
     static constexpr size_t kPart = 32;
 

@@ -14,6 +14,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
+#include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linspace.h>
 #include <ATen/ops/masked_select.h>
 #include <ATen/ops/nonzero.h>
@@ -333,6 +334,21 @@ std::tuple<Tensor, Tensor> weight_norm_backward(const Tensor &dw, const Tensor &
     return { (dw - v * (along / norm)) * (g / norm), along };
 }
 
+// ---- embedding with a maximum norm ----
+
+// Rows at these indices whose norm is larger are scaled to it.
+Tensor &embedding_renorm(Tensor &self, const Tensor &indices, double most, double order)
+{
+    TORCH_CHECK(self.dim() == 2, "embedding_renorm_: self must have 2 dimensions, not ", self.dim());
+    TORCH_CHECK(at::isIntegralType(indices.scalar_type(), false), "embedding_renorm_: indices must be integers, not ",
+                indices.scalar_type());
+    Tensor where = indices.reshape({ -1 }).to(at::kLong), rows = self.index_select(0, where);
+    rows = rows.to(self.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    Tensor norm = at::linalg_vector_norm(rows, order, at::IntArrayRef{ 1 }, true);
+    rows = at::where(norm.gt(most), rows * (most / (norm + 1e-7)), rows);
+    return self.index_copy_(0, where, rows.to(self.scalar_type())); // equal indices: equal rows
+}
+
 // ---- Python's << and >> ----
 
 // Besides bitwise_left_shift and bitwise_right_shift, torch has older operators for these.
@@ -386,6 +402,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("special_legendre_polynomial_p", polynomial<1, 0, legendre>);
     add_shifts<Tensor>(m, "Tensor");
     add_shifts<at::Scalar>(m, "Scalar");
+    m.impl("embedding_renorm_", embedding_renorm);
     m.impl("_weight_norm_interface", weight_norm);
     m.impl("_weight_norm_interface_backward", weight_norm_backward);
     m.impl("tensor_split.tensor_indices_or_sections", tensor_split);

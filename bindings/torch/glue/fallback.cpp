@@ -166,6 +166,22 @@ void adapt_argument(const c10::Argument &argument, c10::IValue &value, c10::Devi
     }
 }
 
+// Adapts the arguments for the CPU and notes what is written. Returns the device.
+c10::DeviceIndex to_cpu_form(const c10::OperatorHandle &form, torch::jit::Stack *stack, c10::DeviceIndex index)
+{
+    const auto &arguments = form.schema().arguments();
+    size_t begin = stack->size() - arguments.size();
+    for (size_t i = 0; i < arguments.size(); i++)
+        adapt_argument(arguments[i], (*stack)[begin + i], &index);
+    for (size_t i = 0; i < arguments.size(); i++)
+        if (arguments[i].alias_info() && arguments[i].alias_info()->isWrite())
+            each_tensor((*stack)[begin + i], [](const at::Tensor &t) {
+                note_written(t);
+                return t;
+            });
+    return index < 0 ? current_device() : index;
+}
+
 void run_aliased(const c10::OperatorHandle &op, torch::jit::Stack *stack, size_t begin, c10::DeviceIndex index)
 {
     Aliases aliases(index);
@@ -339,6 +355,13 @@ c10::OperatorHandle common_form(const c10::OperatorHandle &op, torch::jit::Stack
     return dispatcher.findSchemaOrThrow("aten::convolution_backward", "");
 }
 
+void run_in_host_memory(const c10::OperatorHandle &op, torch::jit::Stack *stack)
+{
+    size_t begin = stack->size() - op.schema().arguments().size();
+    c10::DeviceIndex index = to_cpu_form(op, stack, common_device(op, *stack, begin));
+    run_aliased(op, stack, begin, index);
+}
+
 void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const std::string &why)
 {
     size_t begin = stack->size() - op.schema().arguments().size();
@@ -348,17 +371,7 @@ void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const st
                                 why.empty() ? "" : " here: ", why,
                                 ", and TORCH_DIRECTML_FALLBACK=error forbids running it on the CPU.");
     c10::OperatorHandle form = common_form(op, stack);
-    const auto &arguments = form.schema().arguments();
-    for (size_t i = 0; i < arguments.size(); i++)
-        adapt_argument(arguments[i], (*stack)[begin + i], &index);
-    for (size_t i = 0; i < arguments.size(); i++)
-        if (arguments[i].alias_info() && arguments[i].alias_info()->isWrite())
-            each_tensor((*stack)[begin + i], [](const at::Tensor &t) {
-                note_written(t);
-                return t;
-            });
-    if (index < 0)
-        index = current_device();
+    index = to_cpu_form(form, stack, index);
     if (host_memory(index))
         run_aliased(form, stack, begin, index);
     else

@@ -71,6 +71,9 @@ c10::StorageImpl *base_of(const c10::Storage &storage);
 at::Tensor alias_on_cpu(const at::Tensor &tensor);
 // Runs the operator on the CPU. The first call for each operator warns; `why` (may be empty) is the reason.
 void fall_back(const c10::OperatorHandle &op, torch::jit::Stack *stack, const std::string &why);
+// Runs the operator's kernel for the CPU in the memory of the tensors, on a device that computes in host memory: where
+// that is the best implementation, and no fallback.
+void run_in_host_memory(const c10::OperatorHandle &op, torch::jit::Stack *stack);
 // Replaces overrideable convolutions by the operator that the CPU and meta devices have; returns other operators
 // unchanged.
 c10::OperatorHandle common_form(const c10::OperatorHandle &op, torch::jit::Stack *stack);

@@ -74,11 +74,22 @@ bool infer_like(const c10::OperatorHandle &op, torch::jit::Stack *out)
     return true;
 }
 
+// As on the CPU and with CUDA, the result of a convolution has channels last in memory if its image or filter has.
+void correct_layout(const torch::jit::Stack &stack, size_t begin, torch::jit::Stack *out)
+{
+    const at::Tensor &x = stack[begin].toTensor(), &filter = stack[begin + 1].toTensor(), y = out->front().toTensor();
+    const at::MemoryFormat last = y.dim() == 5 ? at::MemoryFormat::ChannelsLast3d : at::MemoryFormat::ChannelsLast;
+    if ((y.dim() == 4 || y.dim() == 5) && (x.suggest_memory_format() == last || filter.suggest_memory_format() == last))
+        out->front() = at::empty(y.sizes(), y.options().memory_format(last));
+}
+
 // Corrects sizes for which meta kernels and CPU differ: a loss of a single row, and batch statistics in evaluation
 // mode.
 void correct_sizes(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t begin, torch::jit::Stack *out)
 {
     const std::string &name = op.operator_name().name;
+    if (name == "aten::convolution")
+        correct_layout(stack, begin, out);
     if (name == "aten::multilabel_margin_loss_forward" && stack[begin].toTensor().dim() <= 1)
         out->front() = at::empty({}, out->front().toTensor().options());
     if ((name != "aten::native_batch_norm" && name != "aten::_native_batch_norm_legit") || !stack[begin + 5].isBool() ||

@@ -9,9 +9,33 @@
 
 #define INTEGER_PRODUCT_MAX (INT64_C(1) << 24) /* maximum number of elementary products */
 
+static bool is_byte(const struct aten_value *x)
+{
+    return x->type == ATEN_INT8 || x->type == ATEN_UINT8;
+}
+
+/* Multiplies matrices of bytes: INT32. */
+static struct aten_value *byte_product(struct aten_graph *g, struct aten_value *x, struct aten_value *y)
+{
+    struct aten_value *in[4] = { x, NULL, y, NULL };
+    struct aten_desc d[3];
+    int64_t sizes[ATEN_RANK_MAX];
+    memcpy(sizes, x->sizes, sizeof(sizes));
+    sizes[x->rank - 1] = y->sizes[y->rank - 1];
+    struct aten_value *out = aten_new(g, ATEN_INT32, x->rank, sizes);
+    if (!out)
+        return NULL;
+    DML_MATRIX_MULTIPLY_INTEGER_OPERATOR_DESC desc = { .ATensor = aten_describe_rank(g, &d[0], x, 4),
+                                                       .BTensor = aten_describe_rank(g, &d[1], y, 4),
+                                                       .OutputTensor = aten_describe_rank(g, &d[2], out, 4) };
+    return aten_emit(g, DML_OPERATOR_MATRIX_MULTIPLY_INTEGER, &desc, in, 4, &out, 1) ? out : NULL;
+}
+
 /* Multiplies integers as sums of element-wise products, because GEMM of DirectML supports floats only. */
 static struct aten_value *integer_product(struct aten_graph *g, struct aten_value *x, struct aten_value *y)
 {
+    if (is_byte(x) && is_byte(y)) /* INT32 wraps as the result's 8 bits do */
+        return byte_product(g, x, y);
     struct aten_value *left = aten_unsqueeze(g, x, x->rank);      /* [..., m, k, 1] */
     struct aten_value *right = aten_unsqueeze(g, y, y->rank - 2); /* [..., 1, k, n] */
     const int32_t type = aten_type_bytes(x->type) < 4 ? ATEN_INT64 : x->type;
@@ -49,6 +73,17 @@ static struct aten_value *product(struct aten_graph *g, struct aten_value *x, st
 bool aten_build_mm(struct aten_graph *g, const struct aten_node *n)
 {
     return aten_result(g, n, 0, product(g, aten_in(g, n, 0), aten_in(g, n, 1), NULL, 1, 0));
+}
+
+/* _int_mm(self, mat2): the product of bytes in INT32. */
+bool aten_build_int_mm(struct aten_graph *g, const struct aten_node *n)
+{
+    struct aten_value *x = aten_in(g, n, 0), *y = aten_in(g, n, 1);
+    if (!x || !y || !is_byte(x) || !is_byte(y))
+        return aten_fail(g, "both matrices must be of 8-bit integers");
+    if (!aten_elements(x) || !aten_elements(y))
+        return aten_result(g, n, 0, aten_filled(g, ATEN_INT32, 2, n->outputs[0].sizes, 0));
+    return aten_result(g, n, 0, byte_product(g, x, y));
 }
 
 /* addmm, baddbmm(self, mat1, mat2, beta, alpha) */
