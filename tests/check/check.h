@@ -122,5 +122,7 @@ bool check_accepts(const struct kern_row *row, const struct kern_op *op);
 /* Seconds per run of the row on the case. */
 double check_time(const struct kern_row *row, const struct kern_op *op, const struct check_set *set);
 void check_bench(const char *filter, uint32_t cpu);
+void check_bench_case(const char *name, const struct check_case *c, const char *filter, uint32_t cpu);
+void check_bench_layers(const char *filter, uint32_t cpu);
 
 #endif

@@ -21,7 +21,7 @@ static double megabytes(const struct kern_op *op)
     return bytes / 1e6;
 }
 
-static void bench_case(const char *name, const struct check_case *c, const char *filter, uint32_t cpu)
+void check_bench_case(const char *name, const struct check_case *c, const char *filter, uint32_t cpu)
 {
     struct check_rng rng = { 7 };
     struct check_set set;
@@ -66,7 +66,7 @@ static void bench_map(const char *filter, uint32_t cpu)
                 ops[i].code, DML_TENSOR_DATA_TYPE_FLOAT32, DML_TENSOR_DATA_TYPE_FLOAT32, { 0, 1, 0 }, { { 1 }, { 1 } }
             };
             snprintf(name, sizeof(name), "map %s %s", ops[i].name, half ? "f16" : "f32");
-            bench_case(name, &c, filter, cpu);
+            check_bench_case(name, &c, filter, cpu);
         }
 }
 
@@ -86,7 +86,7 @@ static void bench_scale_bias(const char *filter, uint32_t cpu, bool nhwc)
     c.op.u.map.inst[0] = (struct kern_map_inst){ KERN_MAP_FMA, f32, f32, { 0, 1, 2 } };
     c.op.u.map.inst[1] = (struct kern_map_inst){ KERN_MAP_RELU, f32, f32, { 3 } };
     c.op.u.map.store[0] = 4;
-    bench_case(nhwc ? "map scale bias relu nhwc" : "map scale bias relu nchw", &c, filter, cpu);
+    check_bench_case(nhwc ? "map scale bias relu nhwc" : "map scale bias relu nchw", &c, filter, cpu);
 }
 
 static void bench_reduce(const char *filter, uint32_t cpu)
@@ -118,7 +118,7 @@ static void bench_reduce(const char *filter, uint32_t cpu)
         view(&c.op, 1, functions[f].to, 4, small);
         c.op.u.reduce = (struct kern_reduce){ .function = functions[f].function, .axes = shapes[s].axes };
         snprintf(name, sizeof(name), "reduce %s %s", functions[f].name, shapes[s].name);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -129,32 +129,32 @@ static void bench_softmax_norm(const char *filter, uint32_t cpu)
     view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 4, attention);
     view(&c.op, 1, DML_TENSOR_DATA_TYPE_FLOAT32, 4, attention);
     c.op.u.softmax = (struct kern_softmax){ KERN_SOFTMAX_PLAIN, 8 };
-    bench_case("softmax 384", &c, filter, cpu);
+    check_bench_case("softmax 384", &c, filter, cpu);
     c.op.u.softmax.axes = 2;
-    bench_case("softmax channels", &c, filter, cpu);
+    check_bench_case("softmax channels", &c, filter, cpu);
     struct check_case n = { .op = { .kind = KERN_NORM, .input_count = 3, .output_count = 1 } };
     for (uint32_t t = 0; t < 4; t++)
         view(&n.op, t, DML_TENSOR_DATA_TYPE_FLOAT32, 4, image);
     for (uint32_t d = 0; d < 4; d++)
         n.op.tensors[1].strides[d] = n.op.tensors[2].strides[d] = d == 1;
     n.op.u.norm = (struct kern_norm){ 12, 1e-5f, true, true, true, true };
-    bench_case("norm instance", &n, filter, cpu);
+    check_bench_case("norm instance", &n, filter, cpu);
     for (uint32_t t = 0; t < 4; t++)
         view(&n.op, t, DML_TENSOR_DATA_TYPE_FLOAT32, 4, words);
     for (uint32_t d = 0; d < 4; d++)
         n.op.tensors[1].strides[d] = n.op.tensors[2].strides[d] = d == 3;
     n.op.u.norm.axes = 8;
-    bench_case("norm layer", &n, filter, cpu);
+    check_bench_case("norm layer", &n, filter, cpu);
 }
 
 static void bench_lrn(const char *filter, uint32_t cpu)
 {
     const uint32_t sizes[] = { 1, 64, 56, 56 };
     struct check_case c = { .op = { .kind = KERN_LRN, .input_count = 1, .output_count = 1 } };
-    view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes);
-    view(&c.op, 1, DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes);
+    for (uint32_t t = 0; t < 2; t++)
+        view(&c.op, t, DML_TENSOR_DATA_TYPE_FLOAT32, 4, sizes);
     c.op.u.lrn = (struct kern_lrn){ true, 5, 1e-4f, 0.75f, 1 };
-    bench_case("lrn 5 channels", &c, filter, cpu);
+    check_bench_case("lrn 5 channels", &c, filter, cpu);
 }
 
 static void bench_move(const char *filter, uint32_t cpu)
@@ -182,7 +182,7 @@ static void bench_move(const char *filter, uint32_t cpu)
                 stride *= moves[i].sizes[moves[i].order[d]];
             }
             snprintf(name, sizeof(name), "move %s %s", moves[i].name, half ? "f16" : "f32");
-            bench_case(name, &c, filter, cpu);
+            check_bench_case(name, &c, filter, cpu);
         }
 }
 
@@ -243,7 +243,7 @@ static void bench_gemm(const char *filter, uint32_t cpu)
         if (t == 5)
             requantize(&c, 2, 1);
         snprintf(name, sizeof(name), "gemm %u %u %u %s", s[0], s[1], s[2], types[t].name);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -288,13 +288,13 @@ static void bench_conv(const char *filter, uint32_t cpu)
             requantize(&c, 4, 1);
         snprintf(name, sizeof(name), "conv %ux%u %u k%u s%u g%u %s", shapes[s].in, shapes[s].size, shapes[s].out,
                  shapes[s].kernel, shapes[s].stride, shapes[s].groups, types[t].name);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
         if (t == 1)
             continue;
         check_channels_last(&c.op.tensors[0]);
         check_channels_last(&c.op.tensors[c.op.input_count]);
         snprintf(name + strlen(name), sizeof(name) - strlen(name), " last");
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -303,15 +303,14 @@ static void bench_conv_up(const char *filter, uint32_t cpu)
 {
     const uint32_t x[] = { 1, 64, 64, 64 }, w[] = { 64, 32, 2, 2 }, y[] = { 1, 32, 128, 128 };
     struct check_case c = { .op = { .kind = KERN_CONV, .input_count = 2, .output_count = 1 } };
-    c.op.u.conv =
-        (struct kern_conv){ .spatial = 2, .groups = 1, .transposed = true, .strides = { 2, 2 }, .dilations = { 1, 1 } };
+    c.op.u.conv = (struct kern_conv){ 2, 1, .transposed = true, .strides = { 2, 2 }, .dilations = { 1, 1 } };
     view(&c.op, 0, DML_TENSOR_DATA_TYPE_FLOAT32, 4, x);
     view(&c.op, 1, DML_TENSOR_DATA_TYPE_FLOAT32, 4, w);
     view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT32, 4, y);
-    bench_case("conv transposed 64x64 32 k2 s2", &c, filter, cpu);
+    check_bench_case("conv transposed 64x64 32 k2 s2", &c, filter, cpu);
     check_channels_last(&c.op.tensors[0]);
     check_channels_last(&c.op.tensors[2]);
-    bench_case("conv transposed 64x64 32 k2 s2 last", &c, filter, cpu);
+    check_bench_case("conv transposed 64x64 32 k2 s2 last", &c, filter, cpu);
 }
 
 static void bench_attention(const char *filter, uint32_t cpu)
@@ -325,7 +324,7 @@ static void bench_attention(const char *filter, uint32_t cpu)
             view(&c.op, t, DML_TENSOR_DATA_TYPE_FLOAT32, 4, (uint32_t[]){ 1, 4, t % 3 ? n : m, d });
         c.op.u.attention.scale = 0.125f;
         snprintf(name, sizeof(name), "attention %u %u %u", m, n, d);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -348,7 +347,7 @@ static void bench_recurrent(const char *filter, uint32_t cpu)
         view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT32, 4, (uint32_t[]){ x[0], 1, x[1], hidden });
         c.data[1] = CHECK_DATA_SMALL;
         snprintf(name, sizeof(name), "lstm %u %u", batches[i], hidden);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -381,10 +380,10 @@ static void bench_roi(const char *filter, uint32_t cpu, bool nhwc, bool grad)
         c.op.u.roi_grad = (struct kern_roi_grad){ .roi = roi, .has_image_gradient = true };
     else
         c.op.u.roi = roi;
-    bench_case(grad ? "roi align gradient" : nhwc ? "roi align nhwc" : "roi align", &c, filter, cpu);
+    check_bench_case(grad ? "roi align gradient" : nhwc ? "roi align nhwc" : "roi align", &c, filter, cpu);
     c.op.u.roi.mode = KERN_ROI_MAX;
     if (!grad)
-        bench_case(nhwc ? "roi align max nhwc" : "roi align max", &c, filter, cpu);
+        check_bench_case(nhwc ? "roi align max nhwc" : "roi align max", &c, filter, cpu);
 }
 
 /* Rows of a table by random indices, and written back. */
@@ -409,19 +408,19 @@ static void bench_rows(const char *filter, uint32_t cpu)
         c.data[1] = CHECK_DATA_INSIDE;
         c.index_limit[1] = shapes[i].rows;
         snprintf(name, sizeof(name), "gather %s", shapes[i].name);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
         c.op.kind = KERN_SCATTER;
         c.op.input_count = 3;
         c.op.u.scatter = (struct kern_scatter){ 0, KERN_INDEX_ND };
         c.op.tensors[3] = c.op.tensors[0];
         snprintf(name, sizeof(name), "scatter %s", shapes[i].name);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
         c.op.u.scatter.reduction = KERN_SCATTER_ADD;
         snprintf(name, sizeof(name), "scatter add %s", shapes[i].name);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
         c.op.u.scatter.reduction = KERN_SCATTER_MAX;
         snprintf(name, sizeof(name), "scatter max %s", shapes[i].name);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -438,15 +437,15 @@ static void bench_elements(const char *filter, uint32_t cpu)
         c.data[1] = CHECK_DATA_INSIDE;
         c.index_limit[1] = sizes[axis];
         snprintf(name, sizeof(name), "gather elements axis %u", axis);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
         c.op.kind = KERN_SCATTER;
         c.op.input_count = 3;
         c.op.u.scatter = (struct kern_scatter){ axis, KERN_INDEX_ELEMENTS };
         snprintf(name, sizeof(name), "scatter elements axis %u", axis);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
         c.op.u.scatter.reduction = KERN_SCATTER_ADD;
         snprintf(name, sizeof(name), "scatter add elements axis %u", axis);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -461,14 +460,14 @@ static void bench_tuples(const char *filter, uint32_t cpu)
     view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT32, 2, tuples);
     c.data[1] = CHECK_DATA_INDEX;
     c.index_limit[1] = 100;
-    bench_case("gather tuples", &c, filter, cpu);
+    check_bench_case("gather tuples", &c, filter, cpu);
     c.op.kind = KERN_SCATTER;
     c.op.input_count = 3;
     c.op.u.scatter = (struct kern_scatter){ 0, KERN_INDEX_ND };
     view(&c.op, 1, DML_TENSOR_DATA_TYPE_INT64, 2, tuples + 1);
     view(&c.op, 2, DML_TENSOR_DATA_TYPE_FLOAT32, 1, picked);
     view(&c.op, 3, DML_TENSOR_DATA_TYPE_FLOAT32, 2, x);
-    bench_case("scatter tuples", &c, filter, cpu);
+    check_bench_case("scatter tuples", &c, filter, cpu);
 }
 
 static const struct {
@@ -495,7 +494,7 @@ static void bench_pad(const char *filter, uint32_t cpu)
         view(&c.op, 0, DML_TENSOR_DATA_TYPE_UINT8, 3, sizes);
         view(&c.op, 1, DML_TENSOR_DATA_TYPE_UINT8, 3, y);
         snprintf(name, sizeof(name), "pad by %u, %s", by, modes[mode]);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -511,7 +510,7 @@ static void bench_sequence(const char *filter, uint32_t cpu)
             c.op.u.sequence.start.f64 = c.op.u.sequence.delta.f64 = 0.015625;
         else
             c.op.u.sequence.start.u64 = c.op.u.sequence.delta.u64 = 3;
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -528,7 +527,7 @@ static void bench_append(const char *filter, uint32_t cpu)
         c.data[1] = CHECK_DATA_INSIDE;
         c.index_limit[1] = 32;
         snprintf(name, sizeof(name), "append %u rows", rows);
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -552,7 +551,7 @@ static void bench_pool_int(const char *filter, uint32_t cpu)
         view(&c.op, 1, bench_types[type].type, 4, y);
         view(&c.op, 2, DML_TENSOR_DATA_TYPE_UINT32, 4, y);
         snprintf(name, sizeof(name), "pool %s by %u%s", bench_types[type].name, stride, indices ? " with indices" : "");
-        bench_case(name, &c, filter, cpu);
+        check_bench_case(name, &c, filter, cpu);
     }
 }
 
@@ -564,12 +563,12 @@ static void bench_nonzero(const char *filter, uint32_t cpu)
     view(&c.op, 1, DML_TENSOR_DATA_TYPE_UINT32, 1, blocks);
     c.data[0] = CHECK_DATA_SPARSE;
     c.op.u.nonzero.block = 1000000;
-    bench_case("nonzero count", &c, filter, cpu);
+    check_bench_case("nonzero count", &c, filter, cpu);
     c.op.u.nonzero.write = true;
     c.op.input_count = c.op.output_count = 2;
     view(&c.op, 2, DML_TENSOR_DATA_TYPE_UINT32, 1, blocks);
     view(&c.op, 3, DML_TENSOR_DATA_TYPE_UINT32, 2, list);
-    bench_case("nonzero write", &c, filter, cpu);
+    check_bench_case("nonzero write", &c, filter, cpu);
 }
 
 void check_bench(const char *filter, uint32_t cpu)
@@ -582,6 +581,7 @@ void check_bench(const char *filter, uint32_t cpu)
     bench_lrn(filter, cpu);
     bench_move(filter, cpu);
     bench_gemm(filter, cpu);
+    check_bench_layers(filter, cpu);
     bench_conv(filter, cpu);
     bench_conv_up(filter, cpu);
     bench_attention(filter, cpu);

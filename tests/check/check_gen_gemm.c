@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check_window.h"
+#include "kernels/core/epilogue.h"
 
 #include <math.h>
 
@@ -175,6 +176,31 @@ static void integer_inputs(struct check_rng *rng, struct kern_op *op, uint32_t r
         zero_point(rng, &op->tensors[op->input_count++], b, rank, sizes, rank - 1);
 }
 
+/* A last step with one more tensor: a scale or gate, or what is added after an activation. The first may be a scale. */
+static void end_in_tensor(struct check_rng *rng, struct check_case *c, const struct kern_view *y)
+{
+    struct kern_map *map = &c->epilogue;
+    struct kern_op *op = &c->op;
+    const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32, operand = (uint8_t)kern_epilogue_inputs(op);
+    if (map->inst[0].code == KERN_MAP_ADD && check_chance(rng, 2)) {
+        map->inst[0].code = KERN_MAP_MUL;
+        c->data[op->epilogue_input] = CHECK_DATA_POSITIVE;
+    }
+    if (check_chance(rng, 2))
+        return;
+    for (uint32_t i = 0; i < map->inst_count; i++)
+        for (uint32_t s = 0; s < kern_map_arity[map->inst[i].code]; s++)
+            map->inst[i].src[s] += map->inst[i].src[s] >= operand;
+    check_view_broadcast(rng, &op->tensors[op->input_count], y->type, y->rank, y->sizes);
+    c->data[op->input_count++] = CHECK_DATA_POSITIVE;
+    op->tensors[op->input_count] = *y;
+    map->load_type[operand] = f32;
+    map->inst[map->inst_count] = (struct kern_map_inst){
+        check_chance(rng, 2) ? KERN_MAP_MUL : KERN_MAP_ADD, f32, f32, { (uint8_t)(map->store[0] + 1), operand }
+    };
+    map->store[0] = (uint8_t)(operand + 1 + map->inst_count++);
+}
+
 void check_gen_gemm(struct check_rng *rng, struct check_case *out)
 {
     struct kern_op *op = &out->op;
@@ -230,6 +256,8 @@ void check_gen_gemm(struct check_rng *rng, struct check_case *out)
     if (type != DML_TENSOR_DATA_TYPE_FLOAT64)
         check_epilogue(rng, out, &y);
     op->tensors[op->input_count] = y;
+    if (op->epilogue && !integer)
+        end_in_tensor(rng, out, &y);
     if (integer) {
         check_integer_output(rng, out, rank - 1);
         return;

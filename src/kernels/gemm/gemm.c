@@ -38,23 +38,26 @@ static bool is_plain(const struct kern_view *view, bool may_repeat)
     return view->strides[last] == 1 || view->sizes[last] == 1 || (may_repeat && view->strides[last] == 0);
 }
 
-static bool add_tensor(const struct kern_op *op, uint32_t tensor, float factor, struct panel_finish *out)
+static bool add_tensor(const struct kern_op *op, uint32_t tensor, bool multiplies, float factor,
+                       struct panel_finish *out)
 {
     const struct kern_view *view = &op->tensors[tensor], *y = &op->tensors[op->input_count];
     if (out->count == PANEL_ADDS || view->type != y->type || !is_plain(view, true) ||
         view->sizes[view->rank - 1] != y->sizes[y->rank - 1])
         return false;
     out->tensor[out->count] = tensor;
+    out->multiplies[out->count] = multiplies;
     out->step[out->count] = view->strides[view->rank - 1] != 0;
     out->factor[out->count++] = factor;
     return true;
 }
 
-/* Additions first, then operations on the value alone. */
+/* Tensors, operations on the value alone, tensors. */
 bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
 {
     static const struct kern_epilogue_support support = { PANEL_ADDS + PANEL_CODES,
                                                           { [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR,
+                                                            [KERN_MAP_MUL] = KERN_EPILOGUE_TENSOR,
                                                             [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_SWISH] =
@@ -65,14 +68,17 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
     *out = (struct panel_finish){ .type = y->type };
     out->transposed = !is_plain(y, false) && y->type == DML_TENSOR_DATA_TYPE_FLOAT32 && y->strides[y->rank - 2] == 1;
     if ((!is_plain(y, false) && !out->transposed) || !kern_epilogue_match(op, &support, &epilogue) ||
-        (op->u.gemm.has_c && op->u.gemm.beta != 0 && !add_tensor(op, 2, op->u.gemm.beta, out)))
+        (op->u.gemm.has_c && op->u.gemm.beta != 0 && !add_tensor(op, 2, false, op->u.gemm.beta, out)))
         return false;
+    out->lead = out->count;
     for (uint32_t i = 0; i < epilogue.count; i++) {
         const struct kern_epilogue_step *step = &epilogue.step[i];
-        if (step->tensor ? out->code_count || !add_tensor(op, step->tensor, 1, out) : out->code_count == PANEL_CODES)
+        if (step->tensor ? !add_tensor(op, step->tensor, step->code == KERN_MAP_MUL, 1, out)
+                         : out->code_count == PANEL_CODES || out->lead < out->count)
             return false;
         if (!step->tensor)
             out->code[out->code_count++] = *step;
+        out->lead = out->code_count ? out->lead : out->count;
     }
     return true;
 }

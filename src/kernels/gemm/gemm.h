@@ -66,8 +66,8 @@ DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, u
 #define PANEL_PART_ROWS  24  /* of a part of a block that threads share: whole tiles of 6 and of 8 */
 #define PANEL_FEW_ROWS   16  /* the same for sums of up to PANEL_SHORT_SUM products */
 #define PANEL_SHORT_SUM  64
-#define PANEL_ADDS       4 /* tensors that are added in the epilogue */
-#define PANEL_CODES      2 /* operations on one number after that */
+#define PANEL_ADDS       4 /* tensors that are added or multiplied in the epilogue */
+#define PANEL_CODES      2 /* operations on one number between those */
 
 /* All dimensions of A and Y except for the last are rows. */
 struct panel_shape {
@@ -84,12 +84,14 @@ struct panel_shape {
 /* `columns`: of a panel. */
 void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out);
 
-/* How results are stored to Y without the general epilogue: sums * alpha + added values, then few operations. */
+/* How results are stored to Y without the general epilogue: sums * alpha, with which tensors are added or multiplied,
+ * then few operations, then the other tensors. */
 struct panel_finish {
-    DML_TENSOR_DATA_TYPE type; /* of Y and of what is added */
-    uint32_t count;
+    DML_TENSOR_DATA_TYPE type; /* of Y and the tensors */
+    uint32_t count, lead;      /* tensors, and those before the operations */
     uint32_t tensor[PANEL_ADDS];
-    uint32_t step[PANEL_ADDS]; /* between columns: 1, or 0 for one number per row */
+    bool multiplies[PANEL_ADDS]; /* otherwise it is added */
+    uint32_t step[PANEL_ADDS];   /* between columns: 1, or 0 for one number per row */
     float factor[PANEL_ADDS];
     bool transposed; /* adjacent rows of Y are adjacent elements: whole columns of a block are stored; FLOAT32 only */
     uint32_t code_count;

@@ -27,6 +27,7 @@ struct panel {
     uint32_t from, to;           /* rows of it that are computed */
     uint64_t first_row;
     const void **a; /* the rows of A, in FLOAT32 */
+    int64_t a_row;  /* elements between them if they are evenly spaced, otherwise 0 */
     const void **y; /* of Y */
     const void **adds[PANEL_ADDS];
     float *sums, *wide;
@@ -34,31 +35,71 @@ struct panel {
 
 /* ---- the epilogue ---- */
 
-static bool panel_within(const float *row, float bound)
+DENSE_INLINE bool panel_within(const float *row, uint32_t count, float bound)
 {
     uint32_t beyond = 0;
-    for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+    for (uint32_t c = 0; c < count; c++)
         beyond |= !(fmath_abs(row[c]) <= bound); /* including NaN */
     return !beyond;
 }
 
-static void panel_activate(uint8_t code, float p, float q, float *row)
+/* The sigmoid's argument of all is one of fmath_swish_near's. */
+DENSE_INLINE bool panel_swish_within(const float *row, uint32_t count, float p, float q)
 {
-    if (code == KERN_MAP_RELU)
-        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+    uint32_t beyond = 0;
+    for (uint32_t c = 0; c < count; c++)
+        beyond |= !(fmath_abs((p + q * row[c] * row[c]) * row[c]) <= FMATH_NEAR_EXP);
+    return !beyond;
+}
+
+DENSE_INLINE void panel_activate_some(const struct kern_epilogue_step *step, uint32_t count, float *row)
+{
+    const float p = step->p, q = step->q;
+    if (step->code == KERN_MAP_RELU)
+        for (uint32_t c = 0; c < count; c++)
             row[c] = row[c] < 0 ? 0.0f : row[c];
-    else if (code == KERN_MAP_SQRT)
-        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+    else if (step->code == KERN_MAP_SQRT)
+        for (uint32_t c = 0; c < count; c++)
             row[c] = sqrtf(row[c]);
-    else if (code == KERN_MAP_GELU && panel_within(row, FMATH_NEAR_GELU))
-        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+    else if (step->code == KERN_MAP_GELU && panel_within(row, count, FMATH_NEAR_GELU))
+        for (uint32_t c = 0; c < count; c++)
             row[c] = fmath_gelu_near(row[c]);
-    else if (code == KERN_MAP_GELU)
-        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+    else if (step->code == KERN_MAP_GELU)
+        for (uint32_t c = 0; c < count; c++)
             row[c] = fmath_gelu(row[c]);
-    else if (code == KERN_MAP_SWISH)
-        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
+    else if (step->code == KERN_MAP_SWISH && panel_swish_within(row, count, p, q))
+        for (uint32_t c = 0; c < count; c++)
+            row[c] = fmath_swish_near(row[c], (p + q * row[c] * row[c]) * row[c]);
+    else if (step->code == KERN_MAP_SWISH)
+        for (uint32_t c = 0; c < count; c++)
             row[c] = fmath_swish(row[c], (p + q * row[c] * row[c]) * row[c]);
+}
+
+static void panel_activate(const struct kern_epilogue_step *step, float *row)
+{
+    panel_activate_some(step, PANEL_COLUMNS, row);
+}
+
+/* A vector of results: of a row of the block, from a column on, where `left` columns are left. */
+struct panel_place {
+    uint32_t row, column, left;
+};
+
+/* Tensors [from, to) of the epilogue are added or multiplied. */
+DENSE_INLINE vec panel_combine(DML_TENSOR_DATA_TYPE type, const struct panel *p, uint32_t from, uint32_t to,
+                               const struct panel_place *at, vec value)
+{
+    const struct panel_finish *finish = &p->finish;
+    for (uint32_t t = from; t < to; t++) {
+        const void *data = p->adds[t][at->row];
+        const vec other = finish->step[t] ? vec_load_some(type, data, at->column, at->left)
+                                          : vec_set((float)dense_load(data, 0, type));
+        if (finish->multiplies[t])
+            value *= other;
+        else
+            value = vec_fma(other, vec_set(finish->factor[t]), value);
+    }
+    return value;
 }
 
 /* One row of one panel, whose last columns may not exist. */
@@ -72,19 +113,16 @@ DENSE_INLINE void panel_finish_row(DML_TENSOR_DATA_TYPE type, const struct panel
     float values[PANEL_COLUMNS] = { 0 }, *out = direct ? (float *)y + column : values;
     if (finish->transposed)
         out = (float *)(uintptr_t)sums;
-    for (uint32_t c = 0; c < count; c += VEC) {
-        vec value = vec_load(sums + c) * alpha;
-        for (uint32_t t = 0; t < finish->count; t++) {
-            const void *add = p->adds[t][row];
-            vec added = !finish->step[t] ? vec_set((float)dense_load(add, 0, type))
-                        : whole          ? vec_load_of(type, add, column + c)
-                                         : vec_load_some(type, add, column + c, count - c);
-            value = vec_fma(added, vec_set(finish->factor[t]), value);
-        }
-        vec_store(out + c, value);
-    }
+    for (uint32_t c = 0; c < count; c += VEC)
+        vec_store(out + c, panel_combine(type, p, 0, finish->lead,
+                                         &(struct panel_place){ row, column + c, whole ? VEC : count - c },
+                                         vec_load(sums + c) * alpha));
     for (uint32_t i = 0; i < finish->code_count; i++)
-        panel_activate(finish->code[i].code, finish->code[i].p, finish->code[i].q, out);
+        panel_activate(&finish->code[i], out);
+    for (uint32_t c = 0; finish->lead < finish->count && c < count; c += VEC)
+        vec_store(out + c,
+                  panel_combine(type, p, finish->lead, finish->count,
+                                &(struct panel_place){ row, column + c, whole ? VEC : count - c }, vec_load(out + c)));
     for (uint32_t c = 0; !direct && !finish->transposed && c < count; c += VEC)
         vec_store_some(type, y, column + c, vec_load(values + c), whole ? VEC : count - c);
 }
@@ -156,6 +194,15 @@ static void panel_finish_rows(const struct panel *p, uint32_t panel)
 
 /* ---- blocks of rows, panels ---- */
 
+static int64_t panel_spacing(const struct panel *p)
+{
+    const int64_t step = p->rows > 1 ? (const float *)p->a[1] - (const float *)p->a[0] : 0;
+    for (uint32_t m = 2; m < p->rows; m++)
+        if ((const float *)p->a[m] - (const float *)p->a[m - 1] != step)
+            return 0;
+    return step;
+}
+
 static void panel_load_rows(struct panel *p, uint64_t block)
 {
     const struct kern_op *op = p->call->op;
@@ -166,6 +213,7 @@ static void panel_load_rows(struct panel *p, uint64_t block)
     float *floats = (float *)((char *)p->call->worker_scratch + p->shape.floats);
     gemm_tile_load(p->call, p->first_row, p->rows, p->shape.k, p->a, p->shape.element == 4 ? NULL : floats,
                    p->shape.pitch);
+    p->a_row = panel_spacing(p);
     if (!p->direct)
         return;
     dense_row_at(y, p->first_row, at);
@@ -218,6 +266,178 @@ static void panel_part_rows(const struct panel *p, const struct gemm_tile_part *
     }
 }
 
+#if VEC == 8
+
+/* ---- evenly spaced rows: one pointer for all of a tile's, and the epilogue in registers ---- */
+
+struct panel_tile {
+    const struct panel *p;
+    const struct gemm_tile_part *part;
+    const float *a;
+    const char *next;
+    uint32_t next_step;
+    uint32_t row, column;
+    float *sums;
+    bool ends; /* in registers, to Y */
+};
+
+#define GELU_VECS 3
+#define GELU_EACH _Pragma("GCC unroll 3") for (uint32_t v = 0; v < GELU_VECS; v++)
+
+/* p = p * x + factors[1], and so on; the highest power's factor first. */
+DENSE_INLINE void gelu_series(const vec *x, const float *factors, uint32_t count, vec *p)
+{
+    GELU_EACH p[v] = vec_set(factors[0]);
+#pragma GCC unroll 16
+    for (uint32_t i = 1; i < count; i++)
+        GELU_EACH p[v] = vec_fma(p[v], x[v], vec_set(factors[i]));
+}
+#define GELU_SERIES(x, p, ...)                                                                                         \
+    gelu_series(x, (const float[]){ __VA_ARGS__ }, sizeof((const float[]){ __VA_ARGS__ }) / sizeof(float), p)
+
+/* fmath_gelu_near of several vectors at a time: each of its instructions waits for the one before. */
+DENSE_INLINE void gelu_near(float *row)
+{
+    const vec half = vec_set(0.5f), edge = vec_set(3.53553391f), shift = vec_set(12582912.0f);
+    vec x[GELU_VECS], t[GELU_VECS], factor[GELU_VECS], r[GELU_VECS], p[GELU_VECS], square[GELU_VECS];
+    GELU_EACH x[v] = vec_load(row + v * VEC);
+    GELU_EACH t[v] = (vec_abs(x[v]) - edge) / (vec_abs(x[v]) + edge);
+    GELU_EACH square[v] = x[v] * x[v];
+    GELU_SERIES(t, factor, 6.05150847e-06f, 1.53468322e-05f, -3.39111818e-05f, -0.000126968262f, 0.000228492388f,
+                0.000875351553f, -0.00264241162f, -0.00399361624f, 0.0399225437f, -0.125033058f, 0.251713193f,
+                -0.371736734f, 0.210806364f);
+    GELU_EACH factor[v] *= vec_abs(x[v]);
+    GELU_EACH factor[v] = vec_fma(-factor[v], half * vec_fma(x[v], x[v], -square[v]), factor[v]);
+    GELU_EACH t[v] = vec_fma(-half * square[v], vec_set(1.44269504f), shift);
+    GELU_EACH r[v] = vec_fma(t[v] - shift, vec_set(2.12194440e-4f),
+                             vec_fma(t[v] - shift, vec_set(-0.693359375f), -half * square[v]));
+    GELU_SERIES(r, p, 0.00139506007f, 0.00836895368f, 0.0416662042f, 0.166665183f, 0.50000001f);
+    GELU_EACH p[v] = vec_fma(r[v] * r[v], p[v], r[v]);
+    GELU_EACH p[v] = vec_fma(factor[v], p[v], factor[v]);
+    GELU_EACH p[v] = (vec)((vec_bits)p[v] + (((vec_bits)t[v] - 0x4b400000u) << 23));
+    GELU_EACH vec_store(row + v * VEC, vec_fma(-half, p[v], vec_max(vec_set(0), x[v])));
+}
+
+DENSE_INLINE void panel_tile_code(const struct kern_epilogue_step *step, uint32_t rows, float *sums)
+{
+    const uint32_t count = rows * PANEL_COLUMNS;
+    if (step->code != KERN_MAP_GELU || count % (GELU_VECS * VEC) || !panel_within(sums, count, FMATH_NEAR_GELU)) {
+        panel_activate_some(step, count, sums);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i += GELU_VECS * VEC)
+        gelu_near(sums + i);
+}
+
+/* Results of activations are in the first-level cache meanwhile, those of all rows next to each other. */
+static void panel_tile_activate(const struct panel *p, uint32_t row, uint32_t rows, uint32_t column, float *sums)
+{
+    const struct panel_finish *finish = &p->finish;
+    for (uint32_t i = 0; i < finish->code_count; i++)
+        if (rows == PANEL_ROWS)
+            panel_tile_code(&finish->code[i], PANEL_ROWS, sums);
+        else
+            panel_tile_code(&finish->code[i], rows, sums);
+    for (uint32_t m = 0; m < rows; m++)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c += VEC)
+            vec_store((float *)(uintptr_t)p->y[row + m] + column + c,
+                      panel_combine(DML_TENSOR_DATA_TYPE_FLOAT32, p, finish->lead, finish->count,
+                                    &(struct panel_place){ row + m, column + c, VEC },
+                                    vec_load(sums + m * PANEL_COLUMNS + c)));
+}
+
+DENSE_INLINE void panel_tile_end(uint32_t rows, const struct panel_tile *tile, vec (*sum)[UKERNEL_VECS])
+{
+    const struct ukernel *t = &(struct ukernel){ .rows = rows, .vecs = PANEL_VECS };
+    const struct panel *p = tile->p;
+    const struct panel_finish *finish = &p->finish;
+    const float alpha = p->call->op->u.gemm.alpha;
+    if (alpha != 1)
+        UKERNEL_EACH_ROW UKERNEL_EACH_VEC sum[m][v] *= vec_set(alpha);
+    for (uint32_t i = 0; i < finish->lead; i++)
+        UKERNEL_EACH_ROW UKERNEL_EACH_VEC sum[m][v] =
+            panel_combine(DML_TENSOR_DATA_TYPE_FLOAT32, p, i, i + 1,
+                          &(struct panel_place){ tile->row + m, tile->column + v * VEC, VEC }, sum[m][v]);
+    const bool relu = finish->code_count == 1 && finish->code[0].code == KERN_MAP_RELU && finish->lead == finish->count;
+    if (relu)
+        UKERNEL_EACH_ROW UKERNEL_EACH_VEC sum[m][v] = vec_max(vec_set(0), sum[m][v]); /* NaN stays */
+    if (relu || !finish->code_count) {
+        UKERNEL_EACH_ROW UKERNEL_EACH_VEC vec_store((float *)(uintptr_t)p->y[tile->row + m] + tile->column + v * VEC,
+                                                    sum[m][v]);
+        return;
+    }
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC vec_store(tile->sums + m * PANEL_COLUMNS + v * VEC, sum[m][v]);
+    panel_tile_activate(p, tile->row, rows, tile->column, tile->sums);
+}
+
+DENSE_INLINE void panel_tile_rows(uint32_t rows, const struct panel_tile *tile)
+{
+    vec sum[UKERNEL_ROWS][UKERNEL_VECS];
+    const struct ukernel *t = &(struct ukernel){ .rows = rows,
+                                                 .vecs = PANEL_VECS,
+                                                 .splits = 1,
+                                                 .group = 1,
+                                                 .b_type = DML_TENSOR_DATA_TYPE_FLOAT32,
+                                                 .depth = tile->part->depth,
+                                                 .a = tile->a,
+                                                 .a_row = tile->p->a_row,
+                                                 .a_step = 1,
+                                                 .b = tile->part->b,
+                                                 .b_row = PANEL_COLUMNS,
+                                                 .next = tile->next,
+                                                 .next_lines = 1,
+                                                 .next_step = tile->next_step };
+    UKERNEL_EACH_ROW UKERNEL_EACH_VEC sum[m][v] =
+        tile->part->add ? vec_load(tile->sums + m * PANEL_COLUMNS + v * VEC) : vec_set(0);
+    ukernel_multiply(t, sum);
+    if (tile->ends)
+        panel_tile_end(rows, tile, sum);
+    else
+        UKERNEL_EACH_ROW UKERNEL_EACH_VEC vec_store(tile->sums + m * PANEL_COLUMNS + v * VEC, sum[m][v]);
+}
+
+/* As panel_part_rows, in tiles of about the same height. */
+static void panel_part_even(const struct panel *p, const struct gemm_tile_part *part, uint32_t k0, uint32_t panel)
+{
+    const uint32_t all = p->to - p->from, tiles = (all + PANEL_ROWS - 1) / PANEL_ROWS, column = panel * PANEL_COLUMNS;
+    const bool last = k0 + part->depth == p->shape.k && p->direct;
+    const bool whole = p->shape.n - column >= PANEL_COLUMNS && p->finish.type == DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct panel_tile tile = { .p = p, .part = part, .column = column };
+    tile.next_step = part->lines ? (64 + tiles - 1) / tiles : 0;
+    tile.ends = last && whole && !p->finish.transposed;
+    for (uint32_t i = 0; i < tiles; i++) {
+        const uint32_t from = p->from + all * i / tiles, rows = p->from + all * (i + 1) / tiles - from;
+        tile.row = from;
+        tile.a = (const float *)p->a[from] + k0;
+        tile.next = part->next + (uint64_t)i * part->depth * tile.next_step;
+        tile.sums = p->sums + from * PANEL_COLUMNS;
+        if (last)
+            panel_fetch_ends(p, from, rows, panel);
+        UKERNEL_BY_COUNT(rows, PANEL_ROWS, panel_tile_rows, &tile)
+        if (last && !tile.ends)
+            panel_finish_tile(p, from, rows, panel, tile.sums);
+    }
+}
+
+/* A single tile, which streams the matrix, is faster the other way. */
+static bool panel_is_even(const struct panel *p, DML_TENSOR_DATA_TYPE type)
+{
+    return p->a_row && p->to - p->from > PANEL_ROWS && type == DML_TENSOR_DATA_TYPE_FLOAT32;
+}
+
+#else
+
+static bool panel_is_even(const struct panel *p, DML_TENSOR_DATA_TYPE type)
+{
+    return false;
+}
+
+static void panel_part_even(const struct panel *p, const struct gemm_tile_part *part, uint32_t k0, uint32_t panel)
+{
+}
+
+#endif
+
 static void panel_multiply(const struct panel *p, uint32_t panel)
 {
     const uint64_t row = PANEL_COLUMNS * p->shape.element;
@@ -240,7 +460,11 @@ static void panel_multiply(const struct panel *p, uint32_t panel)
         const bool widens = p->shape.element == 2 && tiles >= PANEL_WIDEN_TILES;
         if (widens)
             VEC_BY_TYPE(type, panel_widen, p, &part);
-        panel_part_rows(p, &part, widens ? DML_TENSOR_DATA_TYPE_FLOAT32 : type, k0, panel);
+        const DML_TENSOR_DATA_TYPE factors = widens ? DML_TENSOR_DATA_TYPE_FLOAT32 : type;
+        if (panel_is_even(p, factors))
+            panel_part_even(p, &part, k0, panel);
+        else
+            panel_part_rows(p, &part, factors, k0, panel);
     }
     if (!p->direct)
         panel_finish_rows(p, panel);
