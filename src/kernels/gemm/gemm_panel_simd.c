@@ -35,49 +35,44 @@ struct panel {
 
 /* ---- the epilogue ---- */
 
-DENSE_INLINE bool panel_within(const float *row, uint32_t count, float bound)
+static bool panel_within(const float *row, float bound)
 {
     uint32_t beyond = 0;
-    for (uint32_t c = 0; c < count; c++)
+    for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
         beyond |= !(fmath_abs(row[c]) <= bound); /* including NaN */
     return !beyond;
 }
 
 /* The sigmoid's argument of all is one of fmath_swish_near's. */
-DENSE_INLINE bool panel_swish_within(const float *row, uint32_t count, float p, float q)
+static bool panel_swish_within(const float *row, float p, float q)
 {
     uint32_t beyond = 0;
-    for (uint32_t c = 0; c < count; c++)
+    for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
         beyond |= !(fmath_abs((p + q * row[c] * row[c]) * row[c]) <= FMATH_NEAR_EXP);
     return !beyond;
 }
 
-DENSE_INLINE void panel_activate_some(const struct kern_epilogue_step *step, uint32_t count, float *row)
+static void panel_activate(const struct kern_epilogue_step *step, float *row)
 {
     const float p = step->p, q = step->q;
     if (step->code == KERN_MAP_RELU)
-        for (uint32_t c = 0; c < count; c++)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = row[c] < 0 ? 0.0f : row[c];
     else if (step->code == KERN_MAP_SQRT)
-        for (uint32_t c = 0; c < count; c++)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = sqrtf(row[c]);
-    else if (step->code == KERN_MAP_GELU && panel_within(row, count, FMATH_NEAR_GELU))
-        for (uint32_t c = 0; c < count; c++)
+    else if (step->code == KERN_MAP_GELU && panel_within(row, FMATH_NEAR_GELU))
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = fmath_gelu_near(row[c]);
     else if (step->code == KERN_MAP_GELU)
-        for (uint32_t c = 0; c < count; c++)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = fmath_gelu(row[c]);
-    else if (step->code == KERN_MAP_SWISH && panel_swish_within(row, count, p, q))
-        for (uint32_t c = 0; c < count; c++)
+    else if (step->code == KERN_MAP_SWISH && panel_swish_within(row, p, q))
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = fmath_swish_near(row[c], (p + q * row[c] * row[c]) * row[c]);
     else if (step->code == KERN_MAP_SWISH)
-        for (uint32_t c = 0; c < count; c++)
+        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = fmath_swish(row[c], (p + q * row[c] * row[c]) * row[c]);
-}
-
-static void panel_activate(const struct kern_epilogue_step *step, float *row)
-{
-    panel_activate_some(step, PANEL_COLUMNS, row);
 }
 
 /* A vector of results: of a row of the block, from a column on, where `left` columns are left. */
@@ -281,63 +276,13 @@ struct panel_tile {
     bool ends; /* in registers, to Y */
 };
 
-#define GELU_VECS 3
-#define GELU_EACH _Pragma("GCC unroll 3") for (uint32_t v = 0; v < GELU_VECS; v++)
-
-/* p = p * x + factors[1], and so on; the highest power's factor first. */
-DENSE_INLINE void gelu_series(const vec *x, const float *factors, uint32_t count, vec *p)
-{
-    GELU_EACH p[v] = vec_set(factors[0]);
-#pragma GCC unroll 16
-    for (uint32_t i = 1; i < count; i++)
-        GELU_EACH p[v] = vec_fma(p[v], x[v], vec_set(factors[i]));
-}
-#define GELU_SERIES(x, p, ...)                                                                                         \
-    gelu_series(x, (const float[]){ __VA_ARGS__ }, sizeof((const float[]){ __VA_ARGS__ }) / sizeof(float), p)
-
-/* fmath_gelu_near of several vectors at a time: each of its instructions waits for the one before. */
-DENSE_INLINE void gelu_near(float *row)
-{
-    const vec half = vec_set(0.5f), edge = vec_set(3.53553391f), shift = vec_set(12582912.0f);
-    vec x[GELU_VECS], t[GELU_VECS], factor[GELU_VECS], r[GELU_VECS], p[GELU_VECS], square[GELU_VECS];
-    GELU_EACH x[v] = vec_load(row + v * VEC);
-    GELU_EACH t[v] = (vec_abs(x[v]) - edge) / (vec_abs(x[v]) + edge);
-    GELU_EACH square[v] = x[v] * x[v];
-    GELU_SERIES(t, factor, 6.05150847e-06f, 1.53468322e-05f, -3.39111818e-05f, -0.000126968262f, 0.000228492388f,
-                0.000875351553f, -0.00264241162f, -0.00399361624f, 0.0399225437f, -0.125033058f, 0.251713193f,
-                -0.371736734f, 0.210806364f);
-    GELU_EACH factor[v] *= vec_abs(x[v]);
-    GELU_EACH factor[v] = vec_fma(-factor[v], half * vec_fma(x[v], x[v], -square[v]), factor[v]);
-    GELU_EACH t[v] = vec_fma(-half * square[v], vec_set(1.44269504f), shift);
-    GELU_EACH r[v] = vec_fma(t[v] - shift, vec_set(2.12194440e-4f),
-                             vec_fma(t[v] - shift, vec_set(-0.693359375f), -half * square[v]));
-    GELU_SERIES(r, p, 0.00139506007f, 0.00836895368f, 0.0416662042f, 0.166665183f, 0.50000001f);
-    GELU_EACH p[v] = vec_fma(r[v] * r[v], p[v], r[v]);
-    GELU_EACH p[v] = vec_fma(factor[v], p[v], factor[v]);
-    GELU_EACH p[v] = (vec)((vec_bits)p[v] + (((vec_bits)t[v] - 0x4b400000u) << 23));
-    GELU_EACH vec_store(row + v * VEC, vec_fma(-half, p[v], vec_max(vec_set(0), x[v])));
-}
-
-DENSE_INLINE void panel_tile_code(const struct kern_epilogue_step *step, uint32_t rows, float *sums)
-{
-    const uint32_t count = rows * PANEL_COLUMNS;
-    if (step->code != KERN_MAP_GELU || count % (GELU_VECS * VEC) || !panel_within(sums, count, FMATH_NEAR_GELU)) {
-        panel_activate_some(step, count, sums);
-        return;
-    }
-    for (uint32_t i = 0; i < count; i += GELU_VECS * VEC)
-        gelu_near(sums + i);
-}
-
-/* Results of activations are in the first-level cache meanwhile, those of all rows next to each other. */
+/* Results of activations are in the first-level cache meanwhile. */
 static void panel_tile_activate(const struct panel *p, uint32_t row, uint32_t rows, uint32_t column, float *sums)
 {
     const struct panel_finish *finish = &p->finish;
     for (uint32_t i = 0; i < finish->code_count; i++)
-        if (rows == PANEL_ROWS)
-            panel_tile_code(&finish->code[i], PANEL_ROWS, sums);
-        else
-            panel_tile_code(&finish->code[i], rows, sums);
+        for (uint32_t m = 0; m < rows; m++)
+            panel_activate(&finish->code[i], sums + m * PANEL_COLUMNS);
     for (uint32_t m = 0; m < rows; m++)
         for (uint32_t c = 0; c < PANEL_COLUMNS; c += VEC)
             vec_store((float *)(uintptr_t)p->y[row + m] + column + c,
