@@ -405,6 +405,9 @@ def places(tool):
                              [helper.make_tensor_value_info("c_out", TensorProto.BOOL, []), helper.make_tensor_value_info("v_out", FLOAT, [None])])
     tool.compare("Unique in a loop", [node("Loop", ["n", "", "x"], ["y"], body=body)], {"x": x}, ["y"],
                  constants={"n": np.array(3), "one": np.array(1, np.float32)})
+    # Of no elements, so that the host knows the result.
+    tool.refuses("GatherND of other batches", [node("GatherND", ["x", "i"], ["y"], batch_dims=1)], {"x": np.zeros((5, 4, 0), np.float32)}, ["y"],
+                 "GatherND", "dimension 0 is 5 of the input and 1 of the indices", constants={"i": np.array([[0]])})
     tool.refuses("an operator without a converter", [node("StringNormalizer", ["x"], ["y"])], {"x": x}, ["y"],
                  "StringNormalizer", "no converter for ai.onnx.StringNormalizer")
     tool.refuses("an operator of ai.onnx.ml without a converter", [node("CategoryMapper", ["x"], ["y"], domain=ML)], {"x": x}, ["y"],

@@ -149,6 +149,10 @@ bool onnx_gather_nd(struct onnx_builder *b, const struct onnx_node *n)
     if (batch < 0 || batch >= indices->rank || batch + tuple > x->rank)
         return onnx_misfit(b, "%lld indices at a time, batch_dims = %lld, do not fit rank %u", (long long)tuple,
                            (long long)batch, x->rank);
+    for (uint32_t i = 0; i < batch; i++)
+        if (indices->dims[i] != x->dims[i])
+            return onnx_misfit(b, "batch_dims = %lld, but dimension %u is %lld of the input and %lld of the indices",
+                               (long long)batch, i, (long long)x->dims[i], (long long)indices->dims[i]);
     for (uint32_t i = 0; i + 1 < indices->rank; i++)
         dims[rank++] = indices->dims[i];
     for (uint32_t i = (uint32_t)(batch + tuple); i < x->rank; i++)
