@@ -140,9 +140,8 @@ def check_signals(tool, negative, clip):
                                env={**os.environ, "PATH": tool.file("slowbin") + ":" + os.environ["PATH"]},
                                preexec_fn=lambda: signal.signal(number, signal.SIG_DFL)) # the tests may run under nohup
         end = time.time() + 120
-        while not os.listdir(tool.file("ended")) and run.poll() is None and time.time() < end:
+        while not (there := os.listdir(tool.file("ended"))) and run.poll() is None and time.time() < end:
             time.sleep(0.02)
-        there = os.listdir(tool.file("ended"))
         run.send_signal(number)
         run.wait(timeout=120) # not communicate(): the reader holds pipes open until the process is reaped
         tool.test(there and run.returncode == -number and not os.listdir(tool.file("ended")),
