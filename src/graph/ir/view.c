@@ -142,3 +142,16 @@ int64_t graph_view_byte_offset(const struct kern_view *view)
     uint32_t bits = schema_data_type_bits(view->type);
     return bits >= 8 ? view->offset * (bits / 8) : view->offset / 2;
 }
+
+bool graph_view_follows(const struct kern_view *a, const struct kern_view *b, uint32_t d, int64_t *out_stride)
+{
+    const int64_t step = b->offset - a->offset;
+    *out_stride = a->sizes[d] > 1 ? a->strides[d] : b->sizes[d] > 1 ? b->strides[d] : step;
+    if (a->type != b->type || a->rank != b->rank || step != *out_stride * (int64_t)a->sizes[d] ||
+        (b->sizes[d] > 1 && b->strides[d] != *out_stride))
+        return false;
+    for (uint32_t i = 0; i < a->rank; i++)
+        if (i != d && (a->sizes[i] != b->sizes[i] || (a->sizes[i] > 1 && a->strides[i] != b->strides[i])))
+            return false;
+    return true;
+}

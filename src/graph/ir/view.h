@@ -28,6 +28,9 @@ bool graph_view_injective(const struct kern_view *view);
  */
 bool graph_view_through(const struct kern_view *from, const struct kern_view *to, const struct kern_view *view,
                         struct kern_view *out);
+/* The elements of `b` follow those of `a` in dimension d, where alone they may differ in size: both are one view, with
+ * *out_stride there. */
+bool graph_view_follows(const struct kern_view *a, const struct kern_view *b, uint32_t d, int64_t *out_stride);
 /* Two views of one value surely share no bytes. */
 bool graph_views_disjoint(const struct kern_view *a, const struct kern_view *b);
 /* Elements of both views, possibly of different types, have the same width and the same positions. */

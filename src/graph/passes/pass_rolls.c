@@ -12,29 +12,22 @@ struct roll {
     uint32_t start[KERN_RANK_MAX];
 };
 
-/* The elements of `b` follow those of `a` in dimension d; other dimensions are the same. */
-static bool follows(const struct kern_view *a, const struct kern_view *b, uint32_t d)
-{
-    for (uint32_t i = 0; i < a->rank; i++)
-        if ((i != d && a->sizes[i] != b->sizes[i]) ||
-            (BASE_MAX(a->sizes[i], b->sizes[i]) > 1 && a->strides[i] != b->strides[i]))
-            return false;
-    return b->offset - a->offset == a->strides[d] * (int64_t)a->sizes[d];
-}
-
 /* The copies at two positions, the first of which writes the first part of the result. */
 static bool ordered_copies(const struct graph *graph, uint32_t first, uint32_t second, struct roll *out)
 {
     const struct graph_op *a = graph->ops[first], *b = graph->ops[second];
     for (uint32_t d = 0; d < a->k.tensors[0].rank; d++) {
         const uint64_t size = (uint64_t)a->k.tensors[0].sizes[d] + b->k.tensors[0].sizes[d];
-        if (size > INT32_MAX || !follows(&a->k.tensors[1], &b->k.tensors[1], d) ||
-            !follows(&b->k.tensors[0], &a->k.tensors[0], d))
+        int64_t x_stride, y_stride;
+        if (size > INT32_MAX || !graph_view_follows(&a->k.tensors[1], &b->k.tensors[1], d, &y_stride) ||
+            !graph_view_follows(&b->k.tensors[0], &a->k.tensors[0], d, &x_stride))
             continue;
         *out = (struct roll){ .op = { first, second }, .from = a->value[0], .to = a->value[1] };
         out->x = b->k.tensors[0];
         out->y = a->k.tensors[1];
         out->x.sizes[d] = out->y.sizes[d] = (uint32_t)size;
+        out->x.strides[d] = x_stride;
+        out->y.strides[d] = y_stride;
         out->start[d] = a->k.tensors[0].sizes[d];
         return graph_view_injective(&out->y);
     }

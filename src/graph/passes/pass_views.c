@@ -290,27 +290,13 @@ static bool rename_all(struct views *views, uint32_t move_at, bool apply)
 
 /* ---- adjacent parts ---- */
 
-/* The elements of `b` follow those of `a` in dimension d, where they may differ in size. */
-static bool follows(const struct kern_view *a, const struct kern_view *b, uint32_t d, int64_t *out_stride)
-{
-    const int64_t step = b->offset - a->offset;
-    *out_stride = a->sizes[d] > 1 ? a->strides[d] : b->sizes[d] > 1 ? b->strides[d] : step;
-    if (a->type != b->type || a->rank != b->rank || step != *out_stride * (int64_t)a->sizes[d] ||
-        (b->sizes[d] > 1 && b->strides[d] != *out_stride))
-        return false;
-    for (uint32_t i = 0; i < a->rank; i++)
-        if (i != d && (a->sizes[i] != b->sizes[i] || (a->sizes[i] > 1 && a->strides[i] != b->strides[i])))
-            return false;
-    return true;
-}
-
 static bool append_in(struct graph_op *first, const struct graph_op *second, uint32_t d)
 {
     struct kern_view from = first->k.tensors[0], to = first->k.tensors[1];
     const uint64_t size = (uint64_t)from.sizes[d] + second->k.tensors[0].sizes[d];
     int64_t step_from, step_to;
-    if (size > UINT32_MAX || !follows(&from, &second->k.tensors[0], d, &step_from) ||
-        !follows(&to, &second->k.tensors[1], d, &step_to))
+    if (size > UINT32_MAX || !graph_view_follows(&from, &second->k.tensors[0], d, &step_from) ||
+        !graph_view_follows(&to, &second->k.tensors[1], d, &step_to))
         return false;
     from.sizes[d] = to.sizes[d] = (uint32_t)size;
     from.strides[d] = step_from;
