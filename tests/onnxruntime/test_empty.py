@@ -38,6 +38,7 @@ ACCEPTED = [
     ("Attention|QAttention", r"x1\[8, 0\]", "no columns for queries"),
     ("Skip(Simplified)?LayerNormalization", r"x0\[0, 3, 8\] x1\[2", "batches of 0 and 2"),
     ("GatherBlockQuantized", r"x0\[0, 16\]", "indices into no rows"),
+    ("GatherND", r"batch_dims.*indices\[0, 1\]", "batches of 2 and 0"),
     ("RoiAlign", "mode.: b'max'", "whose maximum is of weighted pixels, for which DirectML has nothing"),
 ]
 
