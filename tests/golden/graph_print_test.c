@@ -61,6 +61,37 @@ static void residual(struct graph *graph)
     }
 }
 
+static struct graph_operand in_six(struct graph_operand x, const uint32_t *sizes)
+{
+    graph_view_reshape(&x.view, 6, sizes, &x.view);
+    return x;
+}
+
+/* Windows of 2 x 3 pixels of a normalised image, a function of them, and the image again, with a residual: the copies
+ * into windows and back become views of ops in six dimensions. */
+static void windows(struct graph *graph)
+{
+    static const uint32_t image[6] = { 1, 2, 2, 2, 3, 8 }, there[6] = { 0, 1, 3, 2, 4, 5 };
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 4, 6, 8), y = temp4(graph, 1, 4, 6, 8), in[2], parts, out;
+    struct graph_op *norm = graph_op_add(graph, KERN_NORM, &x, 1, &y, 1);
+    norm->k.u.norm = (struct kern_norm){ .axes = 8, .epsilon = 1e-5f, .use_mean = true, .use_variance = true };
+    y = in_six(y, image);
+    y.view = graph_view_permute(&y.view, there);
+    parts = graph_temp(graph, F32, 6, y.view.sizes);
+    make_move(graph, y, parts);
+    graph_view_reshape(&parts.view, 3, SIZES(4, 6, 8), &parts.view);
+    out = graph_temp(graph, F32, 3, SIZES(4, 6, 8));
+    graph_op_add(graph, KERN_SOFTMAX, &parts, 1, &out, 1)->k.u.softmax.axes = 2;
+    out = in_six(out, y.view.sizes);
+    out.view = graph_view_permute(&out.view, there);
+    y = graph_temp(graph, F32, 6, image);
+    make_move(graph, out, y);
+    in[0] = x;
+    in[1] = y;
+    graph_view_reshape(&in[1].view, 4, SIZES(1, 4, 6, 8), &in[1].view);
+    make_map(graph, KERN_MAP_ADD, in, 2, make4(graph, GRAPH_OUTPUT, 0, 1, 4, 6, 8), 0, 0);
+}
+
 /* Two branches joined along channels, a slice of that, and a transposition. */
 static void join_and_slice(struct graph *graph)
 {
@@ -482,6 +513,7 @@ static const struct {
     { "projections", projections },
     { "long_sums", long_sums },
     { "layer_norm", layer_norm },
+    { "windows", windows },
     { "rms_norm", rms_norm },
     { "half", half },
 };

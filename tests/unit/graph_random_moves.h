@@ -29,6 +29,30 @@ static void add_move(struct maker *maker)
     keep(maker, out);
 }
 
+/* Windows of the last two dimensions in another order, as four dimensions again; what reads them may do so in six. */
+static void add_windows(struct maker *maker)
+{
+    struct graph_operand in = any(maker), out;
+    const uint32_t *s = in.view.sizes, h = 2 + rnd(2), w = 2 + rnd(2);
+    uint32_t order[6] = { 0, 1, 2, 3, 4, 5 }, p[6];
+    if (s[2] % h || s[3] % w || !graph_view_reshape(&in.view, 6, SIZES(s[0], s[1], s[2] / h, h, s[3] / w, w), &in.view))
+        return;
+    for (uint32_t d = 5; d; d--) {
+        const uint32_t other = rnd(d + 1), here = order[d];
+        order[d] = order[other];
+        order[other] = here;
+    }
+    in.view = graph_view_permute(&in.view, order);
+    memcpy(p, in.view.sizes, sizeof(p));
+    out = graph_temp(maker->graph, in.view.type, 6, p);
+    make_move(maker->graph, in, out);
+    if (rnd(2))
+        graph_view_reshape(&out.view, 4, SIZES(p[0], p[1] * p[2], p[3], p[4] * p[5]), &out.view);
+    else
+        graph_view_reshape(&out.view, 4, SIZES(p[0] * p[1], p[2] * p[3], p[4], p[5]), &out.view);
+    keep(maker, out);
+}
+
 static void make_part(struct maker *maker, bool compute, struct graph_operand from, struct graph_operand part)
 {
     if (compute)

@@ -28,6 +28,10 @@ bool graph_view_injective(const struct kern_view *view);
  */
 bool graph_view_through(const struct kern_view *from, const struct kern_view *to, const struct kern_view *view,
                         struct kern_view *out);
+/* Where that fails because a dimension of `view` crosses dimensions of the copy: out_counts[d] sizes, the innermost
+ * first, into which dimension d divides, together at most KERN_RANK_MAX; false if no division helps. */
+bool graph_view_divide(const struct kern_view *from, const struct kern_view *to, const struct kern_view *view,
+                       uint32_t *out_counts, uint32_t (*out_sizes)[KERN_RANK_MAX]);
 /* The elements of `b` follow those of `a` in dimension d, where alone they may differ in size: both are one view, with
  * *out_stride there. */
 bool graph_view_follows(const struct kern_view *a, const struct kern_view *b, uint32_t d, int64_t *out_stride);

@@ -168,6 +168,49 @@ bool graph_view_through(const struct kern_view *from, const struct kern_view *to
     return true;
 }
 
+/* Dimension d as dimensions that each stay in one digit, the innermost first; 0: that cannot be. */
+static uint32_t divide(const struct copy *copy, const struct kern_view *view, uint32_t d, uint32_t *out_sizes)
+{
+    int64_t size = view->sizes[d], step = view->strides[d] * nibbles(view);
+    uint32_t i = 0, count = 0;
+    if (size == 1 || step == 0) {
+        out_sizes[0] = view->sizes[d];
+        return 1;
+    }
+    while (i < copy->count && copy->digits[i].from * copy->digits[i].size <= step)
+        i++;
+    for (; i < copy->count && count < KERN_RANK_MAX && step > 0 && step % copy->digits[i].from == 0; i++) {
+        const struct digit *digit = &copy->digits[i];
+        const int64_t units = step / digit->from, inside = (digit->size + units - 1) / units;
+        if (size <= inside) {
+            out_sizes[count] = (uint32_t)size;
+            return count + 1;
+        }
+        if (digit->size % units || size % inside)
+            return 0;
+        out_sizes[count++] = (uint32_t)inside;
+        size /= inside;
+        step = digit->from * digit->size;
+    }
+    return 0;
+}
+
+bool graph_view_divide(const struct kern_view *from, const struct kern_view *to, const struct kern_view *view,
+                       uint32_t *out_counts, uint32_t (*out_sizes)[KERN_RANK_MAX])
+{
+    struct copy copy;
+    uint32_t rank = 0;
+    if (!view_small(view) || nibbles(view) != nibbles(from) || !copy_init(&copy, from, to))
+        return false;
+    for (uint32_t d = 0; d < view->rank; d++) {
+        out_counts[d] = divide(&copy, view, d, out_sizes[d]);
+        if (!out_counts[d])
+            return false;
+        rank += out_counts[d];
+    }
+    return rank > view->rank && rank <= KERN_RANK_MAX;
+}
+
 bool graph_view_injective(const struct kern_view *view)
 {
     struct copy copy;

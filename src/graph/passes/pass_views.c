@@ -7,6 +7,7 @@
 #include "graph/passes/pass.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define FEW         16 /* uses of a value that are compared one by one */
 #define RENAMED_MAX 64 /* uses of a source: with more of them its copies stay */
@@ -32,16 +33,64 @@ struct views {
     struct parts **parts; /* [value]: NULL except for those with many uses */
 };
 
+/* An element-wise op or a normalisation in more dimensions: each is divided like that of its operand t, so that the
+ * operand's dimensions are dimensions of the copy (windows of an image). */
+static bool divide_dims(struct graph_op *op, uint32_t t, const struct kern_view *from, const struct kern_view *to)
+{
+    const struct kern_view shape = op->k.tensors[t];
+    uint32_t counts[KERN_RANK_MAX], sizes[KERN_RANK_MAX][KERN_RANK_MAX], axes = 0;
+    if ((op->k.kind != KERN_MAP && op->k.kind != KERN_MOVE && op->k.kind != KERN_NORM) ||
+        !graph_view_divide(from, to, &shape, counts, sizes))
+        return false;
+    for (uint32_t i = 0; i < op->k.input_count + op->k.output_count; i++)
+        if (op->k.tensors[i].rank != shape.rank ||
+            memcmp(op->k.tensors[i].sizes, shape.sizes, shape.rank * sizeof(*shape.sizes)) != 0)
+            return false;
+    for (uint32_t i = 0; i < op->k.input_count + op->k.output_count; i++) {
+        struct kern_view *view = &op->k.tensors[i];
+        const struct kern_view old = *view;
+        view->rank = 0;
+        for (uint32_t d = 0; d < old.rank; d++) {
+            const uint32_t first = view->rank;
+            int64_t stride = old.strides[d];
+            for (uint32_t c = 0; c < counts[d]; c++) {
+                const uint32_t at = first + counts[d] - 1 - c;
+                view->sizes[at] = sizes[d][c];
+                view->strides[at] = stride;
+                stride *= sizes[d][c];
+                if (i == 0 && op->k.kind == KERN_NORM && op->k.u.norm.axes >> d & 1)
+                    axes |= UINT32_C(1) << at;
+            }
+            view->rank += counts[d];
+        }
+    }
+    if (op->k.kind == KERN_NORM)
+        op->k.u.norm.axes = axes;
+    return true;
+}
+
+/* Operand t of the op, which is one of the value on the `from` side of a copy, as one of the other side; `alone`: the
+ * copy has no other reader. Of many readers that are copies, fewer copies would remain with this one. */
+static bool through(struct graph_op *op, uint32_t t, const struct kern_view *from, const struct kern_view *to,
+                    bool alone)
+{
+    struct kern_view *view = &op->k.tensors[t];
+    return graph_view_through(from, to, view, view) ||
+           ((alone || op->k.kind != KERN_MOVE) && divide_dims(op, t, from, to) &&
+            graph_view_through(from, to, view, view));
+}
+
 /* Every read of value `from` by the op at `reader` becomes one of value `to`; the sides of the copy define the
  * mapping. */
 static bool redirect(const struct views *views, uint32_t reader, uint32_t from, const struct kern_view *from_side,
                      uint32_t to, const struct kern_view *to_side, struct graph_op *out)
 {
+    const bool alone = graph_uses_of(&views->uses, from).reading_ops == 1;
     *out = *views->graph->ops[reader];
     for (uint32_t t = 0; t < out->k.input_count; t++) {
         if (out->value[t] != from)
             continue;
-        if (!graph_view_through(from_side, to_side, &out->k.tensors[t], &out->k.tensors[t]))
+        if (!through(out, t, from_side, to_side, alone))
             return false;
         out->value[t] = to;
     }
@@ -257,7 +306,7 @@ static bool rename_source(const struct views *views, uint32_t move_at, uint32_t 
             return false;
         if (out->value[t] != move->value[0])
             continue;
-        if (!graph_view_through(&move->k.tensors[0], &move->k.tensors[1], view, view))
+        if (!through(out, t, &move->k.tensors[0], &move->k.tensors[1], true))
             return false;
         out->value[t] = move->value[1];
     }
@@ -308,17 +357,36 @@ static bool append_in(struct graph_op *first, const struct graph_op *second, uin
     return true;
 }
 
-/* Preferably in a dimension that the parts have: single elements can be put together in any. */
+static void add_dimension(struct kern_view *view)
+{
+    memmove(view->sizes + 1, view->sizes, view->rank * sizeof(*view->sizes));
+    memmove(view->strides + 1, view->strides, view->rank * sizeof(*view->strides));
+    view->sizes[0] = 1;
+    view->strides[0] = 0;
+    view->rank++;
+}
+
+/* Preferably in a dimension that the parts have: single elements can be put together in any, and in a new one. */
 static bool append(struct graph_op *first, const struct graph_op *second)
 {
     const struct kern_view *from = &first->k.tensors[0], *other = &second->k.tensors[0];
+    struct graph_op wide = *first, wide_second = *second;
     if (from->rank != first->k.tensors[1].rank || from->rank != other->rank)
         return false;
     for (uint32_t single = 0; single < 2; single++)
         for (uint32_t d = 0; d < from->rank; d++)
             if ((from->sizes[d] == 1 && other->sizes[d] == 1) == single && append_in(first, second, d))
                 return true;
-    return false;
+    if (from->rank == KERN_RANK_MAX)
+        return false;
+    for (uint32_t side = 0; side < 2; side++) {
+        add_dimension(&wide.k.tensors[side]);
+        add_dimension(&wide_second.k.tensors[side]);
+    }
+    if (!append_in(&wide, &wide_second, 0))
+        return false;
+    *first = wide;
+    return true;
 }
 
 /* The copies right behind this one that copy the following parts of the same value to the following places become part
