@@ -213,10 +213,30 @@ static struct graph_operand perhaps_scaled(struct maker *maker, struct graph_ope
     return out;
 }
 
-/* softmax([c] x ([c] y^T) [/ 2] [+ mask]) z of tensors of one size */
+/* Divided by 2, multiplied by a number for each head or query, and masked up to three times; or some of it. */
+static struct graph_operand masked_scores(struct maker *maker, struct graph_operand scores)
+{
+    const uint32_t c = scores.view.sizes[1], m = scores.view.sizes[2];
+    for (uint32_t i = 0; i < 5; i++) {
+        struct graph_operand in[2] = { scores };
+        if (rnd(2))
+            continue;
+        if (i == 0)
+            in[1] = make_constant(maker->graph, 1, SIZES(1), 2, 0);
+        else if (i == 1)
+            in[1] = random_constant(maker, rnd(2) ? SIZES(1, c, 1, 1) : SIZES(1, 1, m, 1));
+        else
+            in[1] = random_constant(maker, SIZES(1, rnd(2) ? c : 1, rnd(2) ? m : 1, m));
+        scores = graph_temp(maker->graph, F32, 4, scores.view.sizes);
+        make_map(maker->graph, i > 1 ? KERN_MAP_ADD : i ? KERN_MAP_MUL : KERN_MAP_DIV, in, 2, scores, 0, 0);
+    }
+    return scores;
+}
+
+/* softmax(scores of [c] x ([c] y^T)) z of tensors of one size */
 static void add_attention(struct maker *maker)
 {
-    struct graph_operand x = any(maker), parts[3] = { x, x, x }, in[2];
+    struct graph_operand x = any(maker), parts[3] = { x, x, x };
     const uint32_t *s = x.view.sizes;
     for (uint32_t i = 1; i < 3; i++) {
         const struct graph_operand *other = same_size(maker, &x.view);
@@ -232,14 +252,7 @@ static void add_attention(struct maker *maker)
     parts[0] = perhaps_scaled(maker, parts[0]);
     parts[1] = perhaps_scaled(maker, parts[1]);
     make_gemm(maker->graph, parts, 2, scores);
-    for (uint32_t i = 0; i < 2; i++) {
-        if (rnd(2))
-            continue;
-        in[0] = scores;
-        in[1] = i ? random_constant(maker, SIZES(1, 1, 1, s[2])) : make_constant(maker->graph, 1, SIZES(1), 2, 0);
-        scores = graph_temp(maker->graph, F32, 4, scores.view.sizes);
-        make_map(maker->graph, i ? KERN_MAP_ADD : KERN_MAP_DIV, in, 2, scores, 0, 0);
-    }
+    scores = masked_scores(maker, scores);
     make_softmax(maker->graph, scores, weights);
     make_gemm(maker->graph, (struct graph_operand[]){ weights, twice ? weights : parts[2] }, 2, out);
     keep(maker, out);
@@ -505,10 +518,10 @@ static void add_output(struct maker *maker, uint32_t index)
 static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
 {
     static void (*const adders[])(struct maker *) = {
-        add_unary,      add_unary,     add_binary,    add_binary,    add_scale, add_move,     add_move,
-        add_join,       add_conv,      add_conv,      add_gemm,      add_pool,  add_reduce,   add_norm,
-        add_known,      add_overwrite, add_overwrite, add_attention, add_gate,  add_products, add_block,
-        add_norm_parts, add_gather,    add_rotation,  add_windows,
+        add_unary, add_unary,      add_binary,    add_binary,    add_scale,     add_move,   add_move,
+        add_join,  add_conv,       add_conv,      add_gemm,      add_pool,      add_reduce, add_norm,
+        add_known, add_overwrite,  add_overwrite, add_attention, add_attention, add_gate,   add_products,
+        add_block, add_norm_parts, add_gather,    add_rotation,  add_windows,
     };
     struct maker maker = { .graph = graph };
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;

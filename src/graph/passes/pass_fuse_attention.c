@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* softmax(scale * Q K^T [+ mask]) V becomes one attention if the scores and the weights have no other readers, so they
- * are never written to memory. At this point, the scale and the mask are in the first GEMM's epilogue. Torch's exports
- * replace weights that are NaN by 0, which gives queries whose keys are all masked the result 0. */
+ * are never written to memory. At this point, the scale and the mask are in the first GEMM's epilogue. A scale of each
+ * head or query (cosine attention) multiplies Q before. Torch's exports replace weights that are NaN by 0, which gives
+ * queries whose keys are all masked the result 0. */
 #include "graph/passes/pass.h"
 
 #include "kernels/core/epilogue.h"
 
-#define MASKS_MAX 2 /* such as positions and windows: their sum is the attention's */
+#define MASKS_MAX 4 /* such as positions and windows: their sum is the attention's */
 
 struct attention {
     const struct graph_op *scores, *softmax, *product;
@@ -14,6 +15,8 @@ struct attention {
     uint32_t test_at, select_at; /* the ops that replace NaN by 0, GRAPH_NONE: none */
     float scale;
     uint32_t masks[MASKS_MAX], mask_count; /* inputs of `scores` */
+    uint32_t factor;                       /* likewise: the scale of each query; 0: none */
+    uint8_t factor_code;                   /* MUL or DIV */
 };
 
 static bool is_product(const struct graph_op *op)
@@ -121,17 +124,26 @@ static void without_divisions(const struct kern_op *op, struct kern_map *out)
     }
 }
 
-/* The epilogue multiplies by a constant, adds tensors, or does both in this order. */
+/* The same for all keys of a query. */
+static bool is_by_query(const struct kern_view *view)
+{
+    return view->strides[view->rank - 1] == 0 || view->sizes[view->rank - 1] == 1;
+}
+
+/* The epilogue multiplies by constants, multiplies or divides by one number for each query, adds tensors, or does some
+ * of this in this order. */
 static bool read_epilogue(struct attention *at)
 {
-    static const struct kern_epilogue_support support = {
-        KERN_EPILOGUE_STEPS_MAX, { [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE, [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR }
-    };
+    static const struct kern_epilogue_support support = { KERN_EPILOGUE_STEPS_MAX,
+                                                          { [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_MUL] = KERN_EPILOGUE_TENSOR,
+                                                            [KERN_MAP_DIV] = KERN_EPILOGUE_TENSOR,
+                                                            [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR } };
     struct kern_op op = at->scores->k;
     struct kern_epilogue epilogue;
     struct kern_map map;
     at->scale = op.u.gemm.alpha;
-    at->mask_count = 0;
+    at->mask_count = at->factor = 0;
     if (op.epilogue) {
         map = *op.epilogue;
         without_divisions(&op, &map);
@@ -143,12 +155,18 @@ static bool read_epilogue(struct attention *at)
         const struct kern_epilogue_step *step = &epilogue.step[i];
         if (!step->tensor && (step->q != 0 || at->mask_count))
             return false;
-        if (!step->tensor)
+        if (!step->tensor) {
             at->scale *= step->p;
-        else if (at->mask_count < MASKS_MAX)
+        } else if (step->code != KERN_MAP_ADD) {
+            if (at->factor || at->mask_count || !is_by_query(&op.tensors[step->tensor]))
+                return false;
+            at->factor = step->tensor;
+            at->factor_code = step->code;
+        } else if (at->mask_count < MASKS_MAX) {
             at->masks[at->mask_count++] = step->tensor;
-        else
+        } else {
             return false;
+        }
     }
     return true;
 }
@@ -205,16 +223,30 @@ static bool short_floats(const struct graph_operand *operands, uint32_t count)
 /* The sum of the masks, if there are several, as a tensor that no op writes yet: in the sizes in which they differ. */
 static bool sum_of(const struct attention *at, const struct graph_operand *masks, struct graph_operand *out)
 {
-    uint32_t sizes[4];
+    uint32_t sizes[4] = { 1, 1, 1, 1 };
     *out = masks[0];
     if (at->mask_count == 1)
         return true;
-    for (uint32_t d = 0; d < 4; d++)
-        sizes[d] = masks[0].view.strides[d] || masks[1].view.strides[d] ? masks[0].view.sizes[d] : 1;
+    for (uint32_t i = 0; i < at->mask_count; i++) {
+        if (masks[i].view.type != masks[0].view.type)
+            return false;
+        for (uint32_t d = 0; d < 4; d++)
+            sizes[d] = masks[i].view.strides[d] ? masks[0].view.sizes[d] : sizes[d];
+    }
     out->value = GRAPH_NONE;
     kern_view_set_packed(&out->view, masks[0].view.type, 4, sizes);
     out->view = graph_view_broadcast(&out->view, 4, masks[0].view.sizes);
-    return masks[0].view.type == masks[1].view.type;
+    return true;
+}
+
+/* Q times the factor, as a tensor that no op writes yet. */
+static void scale_queries(const struct attention *at, struct graph_operand *queries)
+{
+    const struct kern_view q = queries->view;
+    if (at->factor) {
+        kern_view_set_packed(&queries->view, q.type, 4, q.sizes);
+        queries->value = GRAPH_NONE;
+    }
 }
 
 static void masks_of(const struct attention *at, struct graph_operand *out)
@@ -225,26 +257,44 @@ static void masks_of(const struct attention *at, struct graph_operand *out)
                           s->rank > 2 ? s->sizes[s->rank - 3] : 1);
 }
 
-/* Inserts the op that adds the masks before the attention, whose input 3 becomes its result. */
-static void add_masks(struct graph *graph, const struct attention *at, struct graph_op *fused)
+/* Inserts an op before the attention: `code` of all operands, from the first one on. Its result becomes input t. */
+static void insert(struct graph *graph, const struct attention *at, uint8_t code, const struct graph_operand *in,
+                   uint32_t count, struct graph_operand result, uint32_t t, struct graph_op *fused)
 {
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
-    struct graph_operand masks[MASKS_MAX], sum = { GRAPH_NONE, fused->k.tensors[3] };
-    masks_of(at, masks);
-    for (uint32_t d = 0; d < 4; d++)
-        sum.view.sizes[d] = sum.view.strides[d] ? sum.view.sizes[d] : 1;
-    sum = graph_temp(graph, sum.view.type, 4, sum.view.sizes);
-    for (uint32_t i = 0; i < MASKS_MAX; i++)
-        memcpy(masks[i].view.sizes, sum.view.sizes, 4 * sizeof(*sum.view.sizes));
-    struct graph_op *op = graph_op_insert(graph, at->product_at, at->scores, KERN_MAP, masks, MASKS_MAX, &sum);
+    struct graph_op *op = graph_op_insert(graph, at->product_at, at->scores, KERN_MAP, in, count, &result);
     if (!op)
         return;
     struct kern_map *map = &op->k.u.map;
-    map->load_type[0] = map->load_type[1] = f32;
-    map->inst[0] = (struct kern_map_inst){ KERN_MAP_ADD, f32, f32, { 0, 1 }, { { 0 } } };
-    map->inst_count = 1;
-    map->store[0] = MASKS_MAX;
-    fused->value[3] = sum.value;
+    for (uint8_t i = 0; i < count; i++)
+        map->load_type[i] = f32;
+    for (uint8_t i = 1; i < count; i++)
+        map->inst[map->inst_count++] =
+            (struct kern_map_inst){ code, f32, f32, { i > 1 ? (uint8_t)(count + i - 2) : 0, i }, { { 0 } } };
+    map->store[0] = (uint8_t)(2 * count - 2);
+    fused->value[t] = result.value;
+}
+
+static void add_masks(struct graph *graph, const struct attention *at, struct graph_op *fused)
+{
+    struct graph_operand masks[MASKS_MAX];
+    struct kern_view sum = fused->k.tensors[3];
+    masks_of(at, masks);
+    for (uint32_t d = 0; d < 4; d++)
+        sum.sizes[d] = sum.strides[d] ? sum.sizes[d] : 1;
+    for (uint32_t i = 0; i < at->mask_count; i++)
+        memcpy(masks[i].view.sizes, sum.sizes, 4 * sizeof(*sum.sizes));
+    insert(graph, at, KERN_MAP_ADD, masks, at->mask_count, graph_temp(graph, sum.type, 4, sum.sizes), 3, fused);
+}
+
+static void multiply_queries(struct graph *graph, const struct attention *at, struct graph_op *fused)
+{
+    const struct kern_view *q = &fused->k.tensors[0];
+    struct graph_operand in[2] = { heads_of(at->scores, 0, false, q->sizes[0], q->sizes[1]),
+                                   heads_of(at->scores, at->factor, false, q->sizes[0], q->sizes[1]) };
+    in[1].view.sizes[3] = q->sizes[3];
+    in[1].view.strides[3] = 0;
+    insert(graph, at, at->factor_code, in, 2, graph_temp(graph, q->type, 4, q->sizes), 0, fused);
 }
 
 /* Replaces the last GEMM by the attention. */
@@ -258,6 +308,7 @@ static bool build(const struct attention *at, struct graph_op *out)
     if (sb != b || sh != h || s->sizes[s->rank - 2] != y->sizes[y->rank - 2]) /* the weights are not shared */
         return false;
     all[0] = heads_of(at->scores, 0, false, b, h);
+    scale_queries(at, &all[0]);
     all[1] = heads_of(at->scores, 1, true, b, h);
     all[2] = heads_of(at->product, 1, false, b, h);
     masks_of(at, masks);
@@ -301,6 +352,8 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         return false;
     if (at.mask_count > 1)
         add_masks(graph, &at, &fused);
+    if (at.factor)
+        multiply_queries(graph, &at, &fused);
     if (graph->failed)
         return false;
     graph_op_join(&fused, at.scores);

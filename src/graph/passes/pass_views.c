@@ -31,6 +31,7 @@ struct views {
     struct graph_uses uses;
     struct base_arena arena;
     struct parts **parts; /* [value]: NULL except for those with many uses */
+    bool divide;          /* pass windows: ops may get more dimensions */
 };
 
 /* An element-wise op or a normalisation in more dimensions: each is divided like that of its operand t, so that the
@@ -71,12 +72,12 @@ static bool divide_dims(struct graph_op *op, uint32_t t, const struct kern_view 
 
 /* Operand t of the op, which is one of the value on the `from` side of a copy, as one of the other side; `alone`: the
  * copy has no other reader. Of many readers that are copies, fewer copies would remain with this one. */
-static bool through(struct graph_op *op, uint32_t t, const struct kern_view *from, const struct kern_view *to,
-                    bool alone)
+static bool through(const struct views *views, struct graph_op *op, uint32_t t, const struct kern_view *from,
+                    const struct kern_view *to, bool alone)
 {
     struct kern_view *view = &op->k.tensors[t];
     return graph_view_through(from, to, view, view) ||
-           ((alone || op->k.kind != KERN_MOVE) && divide_dims(op, t, from, to) &&
+           (views->divide && (alone || op->k.kind != KERN_MOVE) && divide_dims(op, t, from, to) &&
             graph_view_through(from, to, view, view));
 }
 
@@ -90,7 +91,7 @@ static bool redirect(const struct views *views, uint32_t reader, uint32_t from, 
     for (uint32_t t = 0; t < out->k.input_count; t++) {
         if (out->value[t] != from)
             continue;
-        if (!through(out, t, from_side, to_side, alone))
+        if (!through(views, out, t, from_side, to_side, alone))
             return false;
         out->value[t] = to;
     }
@@ -306,7 +307,7 @@ static bool rename_source(const struct views *views, uint32_t move_at, uint32_t 
             return false;
         if (out->value[t] != move->value[0])
             continue;
-        if (!through(out, t, &move->k.tensors[0], &move->k.tensors[1], true))
+        if (!through(views, out, t, &move->k.tensors[0], &move->k.tensors[1], true))
             return false;
         out->value[t] = move->value[1];
     }
@@ -444,9 +445,10 @@ static bool write_through(struct views *views, uint32_t move_at)
     return true;
 }
 
-HRESULT graph_pass_views(struct graph *graph, const struct graph_options *options, bool *changed)
+static HRESULT without_copies(struct graph *graph, const struct graph_options *options, bool divide, bool *changed)
 {
-    struct views views = { graph, options, { 0 }, { 0 }, calloc(graph->value_count + (size_t)1, sizeof(*views.parts)) };
+    struct views views = { .graph = graph, .options = options, .divide = divide };
+    views.parts = calloc(graph->value_count + (size_t)1, sizeof(*views.parts));
     bool ok = graph_uses_init(&views.uses, graph) && views.parts;
     for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++) {
         if (graph->ops[i]->dead || graph->ops[i]->k.kind != KERN_MOVE)
@@ -460,4 +462,15 @@ HRESULT graph_pass_views(struct graph *graph, const struct graph_options *option
     base_arena_finish(&views.arena);
     graph_uses_finish(&views.uses);
     return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
+}
+
+HRESULT graph_pass_views(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    return without_copies(graph, options, false, changed);
+}
+
+/* After the fusions, which compare dimensions. */
+HRESULT graph_pass_windows(struct graph *graph, const struct graph_options *options, bool *changed)
+{
+    return without_copies(graph, options, true, changed);
 }
