@@ -257,14 +257,16 @@ static void masks_of(const struct attention *at, struct graph_operand *out)
                           s->rank > 2 ? s->sizes[s->rank - 3] : 1);
 }
 
-/* Inserts an op before the attention: `code` of all operands, from the first one on. Its result becomes input t. */
-static void insert(struct graph *graph, const struct attention *at, uint8_t code, const struct graph_operand *in,
-                   uint32_t count, struct graph_operand result, uint32_t t, struct graph_op *fused)
+/* Inserts an op before the attention: `code` of all operands, from the first one on. Returns its result, in the first
+ * one's type and sizes. */
+static uint32_t insert(struct graph *graph, const struct attention *at, uint8_t code, const struct graph_operand *in,
+                       uint32_t count)
 {
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    struct graph_operand result = graph_temp(graph, in->view.type, in->view.rank, in->view.sizes);
     struct graph_op *op = graph_op_insert(graph, at->product_at, at->scores, KERN_MAP, in, count, &result);
     if (!op)
-        return;
+        return GRAPH_NONE;
     struct kern_map *map = &op->k.u.map;
     for (uint8_t i = 0; i < count; i++)
         map->load_type[i] = f32;
@@ -272,7 +274,7 @@ static void insert(struct graph *graph, const struct attention *at, uint8_t code
         map->inst[map->inst_count++] =
             (struct kern_map_inst){ code, f32, f32, { i > 1 ? (uint8_t)(count + i - 2) : 0, i }, { { 0 } } };
     map->store[0] = (uint8_t)(2 * count - 2);
-    fused->value[t] = result.value;
+    return result.value;
 }
 
 static void add_masks(struct graph *graph, const struct attention *at, struct graph_op *fused)
@@ -284,7 +286,7 @@ static void add_masks(struct graph *graph, const struct attention *at, struct gr
         sum.sizes[d] = sum.strides[d] ? sum.sizes[d] : 1;
     for (uint32_t i = 0; i < at->mask_count; i++)
         memcpy(masks[i].view.sizes, sum.sizes, 4 * sizeof(*sum.sizes));
-    insert(graph, at, KERN_MAP_ADD, masks, at->mask_count, graph_temp(graph, sum.type, 4, sum.sizes), 3, fused);
+    fused->value[3] = insert(graph, at, KERN_MAP_ADD, masks, at->mask_count);
 }
 
 static void multiply_queries(struct graph *graph, const struct attention *at, struct graph_op *fused)
@@ -294,7 +296,7 @@ static void multiply_queries(struct graph *graph, const struct attention *at, st
                                    heads_of(at->scores, at->factor, false, q->sizes[0], q->sizes[1]) };
     in[1].view.sizes[3] = q->sizes[3];
     in[1].view.strides[3] = 0;
-    insert(graph, at, at->factor_code, in, 2, graph_temp(graph, q->type, 4, q->sizes), 0, fused);
+    fused->value[0] = insert(graph, at, at->factor_code, in, 2);
 }
 
 /* Replaces the last GEMM by the attention. */
