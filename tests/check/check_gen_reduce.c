@@ -155,12 +155,14 @@ void check_gen_norm(struct check_rng *rng, struct check_case *out)
     struct kern_view y;
     check_view(rng, &y, check_float_type(rng), rank, sizes);
     op->tensors[op->input_count] = y;
-    if (dense)
+    if (dense) {
         make_dense(op, sizes);
-    else
+        if (norm->has_bias && check_chance(rng, 2)) /* of each line, like a residual */
+            op->tensors[op->input_count - 1].strides[0] = (int64_t)(sizes[1] + check_pick(rng, 3));
+    } else {
         check_epilogue(rng, out, &y);
-    if (!dense)
         op->tensors[op->input_count] = y;
+    }
     out->norm_wise = true;
     check_widen(rng, out);
 }

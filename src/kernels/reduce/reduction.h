@@ -95,8 +95,9 @@ struct kern_reduction_dense {
     int64_t x_apart, y_apart; /* elements from one line to the next */
     uint32_t count, length;   /* lines; elements of a line */
     float *powers;            /* room for a line */
-    /* Normalisations: scale and shift, or NULL, are the same for all lines. */
+    /* Normalisations: scale and shift, or NULL; scale is the same for all lines. */
     const void *scale, *shift;
+    int64_t shift_apart; /* elements from one line's to the next's, 0: the same for all lines */
     bool scale_half, use_mean, use_variance;
     float epsilon;
     /* Reductions: the statistic of a line is divided, then (root) its square root taken. */

@@ -33,14 +33,19 @@ static bool is_reduced(const struct kern_reductions *groups)
            kern_reduction_in_place(op->tensors[1].type);
 }
 
-/* Tensor t is dense and the same for all lines, or absent. */
-static bool is_shared(const struct kern_reductions *groups, uint32_t t, bool present)
+/* The lines of tensor t are dense. */
+static bool is_dense(const struct kern_reductions *groups, uint32_t t)
+{
+    return groups->inner.strides[t][0] == 1 && kern_reduction_in_place(groups->call->op->tensors[t].type);
+}
+
+/* Tensor t is the same for all lines. */
+static bool is_shared(const struct kern_reductions *groups, uint32_t t)
 {
     bool same = true;
     for (uint32_t d = 0; d < groups->outer.rank; d++)
         same &= groups->outer.sizes[d] == 1 || groups->outer.strides[t][d] == 0;
-    return !present ||
-           (same && groups->inner.strides[t][0] == 1 && kern_reduction_in_place(groups->call->op->tensors[t].type));
+    return same;
 }
 
 bool kern_reduction_dense_in_block(const struct kern_reductions *groups)
@@ -68,8 +73,8 @@ bool kern_reduction_dense_lines(const struct kern_reductions *groups)
     if (op->kind != KERN_NORM || groups->inner.count > NORM_MOST ||
         (norm->has_scale && norm->has_bias && op->tensors[1].type != op->tensors[2].type))
         return false;
-    return is_shared(groups, 1, norm->has_scale || norm->has_bias) &&
-           is_shared(groups, 2, norm->has_scale && norm->has_bias);
+    return (!norm->has_scale || (is_dense(groups, 1) && is_shared(groups, 1))) &&
+           (!norm->has_bias || is_dense(groups, 1 + norm->has_scale));
 }
 
 uint32_t kern_reduction_dense_run(const struct kern_reductions *groups, uint64_t first, uint32_t count)
@@ -104,6 +109,7 @@ uint32_t kern_reduction_dense_run(const struct kern_reductions *groups, uint64_t
         parameters[i] = kern_at(parameters[i], op->tensors[1].type, kern_iterator_offset(outer, 1 + i, first));
     lines.scale = norm->has_scale ? parameters[0] : NULL;
     lines.shift = norm->has_bias ? parameters[norm->has_scale] : NULL;
+    lines.shift_apart = norm->has_bias ? outer->strides[1 + norm->has_scale][last] : 0;
     lines.scale_half = op->tensors[1].type == DML_TENSOR_DATA_TYPE_FLOAT16;
     lines.use_mean = norm->use_mean;
     lines.use_variance = norm->use_variance;

@@ -221,11 +221,15 @@ DENSE_INLINE vec norm_finished(const struct kern_reduction_dense *d, vec x, uint
     return y;
 }
 
-/* One line's last step. */
-DENSE_INLINE void norm_finish(bool half, const struct kern_reduction_dense *d, const void *x, void *y, float mean,
-                              float b, float c)
+/* The last step of line i. */
+DENSE_INLINE void norm_finish(bool half, const struct kern_reduction_dense *d, uint32_t i, float mean, float b, float c)
 {
-    const struct kern_reduction_dense own = *d; /* so that stores are known not to change it */
+    struct kern_reduction_dense own = *d; /* so that stores are known not to change it */
+    const int64_t bytes = half ? 2 : 4;
+    const char *x = (const char *)d->x + i * d->x_apart * bytes;
+    char *y = (char *)d->y + i * d->y_apart * bytes;
+    if (own.shift)
+        own.shift = (const char *)own.shift + i * own.shift_apart * (own.scale_half ? 2 : 4);
     const uint32_t whole = own.length / VEC;
     const bool stream = own.stream && (uintptr_t)y % (VEC * (half ? 2u : 4u)) == 0;
     for (uint32_t v = 0; v < whole; v++)
@@ -244,7 +248,6 @@ DENSE_INLINE uint32_t norm_some(bool half, const struct kern_reduction_dense *d,
     float mean[LINES_TOGETHER] = { 0 }, rest[LINES_TOGETHER] = { 0 }, squares[LINES_TOGETHER] = { 0 };
     float b[LINES_TOGETHER], c[LINES_TOGETHER];
     const char *x = (const char *)d->x + first * d->x_apart * bytes;
-    char *y = (char *)d->y + first * d->y_apart * bytes;
     for (uint32_t i = 0; i < count && d->use_mean; i++)
         mean[i] = norm_sum(half, x + i * d->x_apart * bytes, d->length) * (float)each;
     for (uint32_t i = 0; i < count; i++)
@@ -260,7 +263,7 @@ DENSE_INLINE uint32_t norm_some(bool half, const struct kern_reduction_dense *d,
         c[i] = (float)(-missing * factor);
     }
     for (uint32_t i = 0; i < count; i++)
-        norm_finish(half, d, x + i * d->x_apart * bytes, y + i * d->y_apart * bytes, mean[i], b[i], c[i]);
+        norm_finish(half, d, first + i, mean[i], b[i], c[i]);
     return count;
 }
 
