@@ -221,6 +221,7 @@ void check_gen_lp_norm(struct check_rng *rng, struct check_case *out)
     op->u.lp_norm.axis = check_pick(rng, rank);
     op->u.lp_norm.epsilon = check_chance(rng, 2) ? 1e-5f : 100.0f;
     op->u.lp_norm.p = 1 + check_pick(rng, 2);
+    op->u.lp_norm.nan = check_chance(rng, 2);
     check_view(rng, &op->tensors[0], type, rank, sizes);
     check_view(rng, &op->tensors[1], type, rank, sizes);
     check_widen(rng, out);

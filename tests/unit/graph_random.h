@@ -5,6 +5,8 @@
 
 #include "graph_make.h"
 
+#include <math.h>
+
 #define TENSORS_MAX 24
 #define INPUTS      4
 #define OUTPUTS     3
@@ -418,6 +420,19 @@ static void add_norm_parts(struct maker *maker)
     keep(maker, y);
 }
 
+/* x / max(norm of x, something) */
+static void add_lp_norm(struct maker *maker)
+{
+    struct graph_operand x = any(maker), size;
+    size =
+        reduced(maker, x, rnd(3) ? DML_REDUCE_FUNCTION_L2 : DML_REDUCE_FUNCTION_L1, rnd(8) ? UINT32_C(1) << rnd(4) : 5);
+    size = mapped(maker, rnd(2) ? KERN_MAP_CLAMP : KERN_MAP_CLAMP_NAN, size, size, 0.5f + (float)rnd(2),
+                  rnd(8) ? INFINITY : 2);
+    keep(maker, mapped(maker, KERN_MAP_DIV, rnd(8) ? x : mapped(maker, KERN_MAP_TANH, x, x, 0, 0), size, 0, 0));
+    if (!rnd(8))
+        keep(maker, size);
+}
+
 /* One temporary with two contents: what was computed from the first must not come to see the second. */
 static void add_overwrite(struct maker *maker)
 {
@@ -518,10 +533,10 @@ static void add_output(struct maker *maker, uint32_t index)
 static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
 {
     static void (*const adders[])(struct maker *) = {
-        add_unary, add_unary,      add_binary,    add_binary,    add_scale,     add_move,   add_move,
-        add_join,  add_conv,       add_conv,      add_gemm,      add_pool,      add_reduce, add_norm,
-        add_known, add_overwrite,  add_overwrite, add_attention, add_attention, add_gate,   add_products,
-        add_block, add_norm_parts, add_gather,    add_rotation,  add_windows,
+        add_unary,    add_unary,     add_binary,     add_binary,    add_scale,     add_move,      add_move,
+        add_join,     add_conv,      add_conv,       add_gemm,      add_pool,      add_reduce,    add_norm,
+        add_known,    add_overwrite, add_overwrite,  add_attention, add_attention, add_attention, add_gate,
+        add_products, add_block,     add_norm_parts, add_lp_norm,   add_gather,    add_rotation,  add_windows,
     };
     struct maker maker = { .graph = graph };
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;

@@ -215,7 +215,8 @@ static void print_grad_sums(struct graph_text *text, const struct kern_op *op)
 
 static void print_lp_norm(struct graph_text *text, const struct kern_op *op)
 {
-    graph_text_add(text, " axis=%u epsilon=%.9g p=%u", op->u.lp_norm.axis, op->u.lp_norm.epsilon, op->u.lp_norm.p);
+    graph_text_add(text, " axis=%u epsilon=%.9g p=%u%s", op->u.lp_norm.axis, op->u.lp_norm.epsilon, op->u.lp_norm.p,
+                   op->u.lp_norm.nan ? " nan" : "");
 }
 
 static void print_lrn(struct graph_text *text, const struct kern_op *op)

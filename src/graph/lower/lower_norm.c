@@ -243,6 +243,6 @@ HRESULT lower_lp_normalization(struct graph_lowering *lowering)
     struct graph_op *op = lower_op(lowering, KERN_LP_NORM, lowering->inputs, 1, lowering->outputs, 1);
     if (!op)
         return E_OUTOFMEMORY;
-    op->k.u.lp_norm = (struct kern_lp_norm){ desc->Axis, desc->Epsilon, desc->P };
+    op->k.u.lp_norm = (struct kern_lp_norm){ desc->Axis, desc->Epsilon, desc->P, false };
     return lower_done(lowering);
 }

@@ -198,6 +198,7 @@ struct kern_lp_norm {
     uint32_t axis;
     float epsilon;
     uint32_t p; /* 1 or 2 */
+    bool nan;   /* a norm that is NaN stays, else it counts as less than epsilon */
 };
 
 /* Y = X / (bias + alpha / n * sum of squares)^beta over a window of local_size channels or (not cross_channel) of

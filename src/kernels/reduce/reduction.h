@@ -99,6 +99,7 @@ struct kern_reduction_dense {
     const void *scale, *shift;
     int64_t shift_apart; /* elements from one line's to the next's, 0: the same for all lines */
     bool scale_half, use_mean, use_variance;
+    bool size; /* LP_NORM: divided by the root of the sum of squares or epsilon, whichever is greater */
     float epsilon;
     /* Reductions: the statistic of a line is divided, then (root) its square root taken. */
     enum kern_stat stat;

@@ -48,28 +48,38 @@ static bool is_shared(const struct kern_reductions *groups, uint32_t t)
     return same;
 }
 
+/* Results go to Y as they are: its lines are dense and of X's type. */
+static bool is_stored_directly(const struct kern_reductions *groups)
+{
+    const struct kern_op *op = groups->call->op;
+    const uint32_t y = op->input_count;
+    return !op->epilogue && op->output_count == 1 && kern_reduction_in_place(op->tensors[0].type) &&
+           op->tensors[y].type == op->tensors[0].type && groups->inner.strides[0][0] == 1 &&
+           groups->inner.strides[y][0] == 1;
+}
+
 bool kern_reduction_dense_in_block(const struct kern_reductions *groups)
 {
     const struct kern_op *op = groups->call->op;
-    return op->kind == KERN_NORM && !groups->direct && op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-           groups->inner.strides[0][0] == 1;
+    return op->kind == KERN_NORM && !is_stored_directly(groups) &&
+           op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32 && groups->inner.strides[0][0] == 1;
 }
 
 bool kern_reduction_dense_lines(const struct kern_reductions *groups)
 {
     const struct kern_op *op = groups->call->op;
     const struct kern_norm *norm = &op->u.norm;
-    const uint32_t y = op->input_count;
-    const DML_TENSOR_DATA_TYPE type = op->tensors[0].type;
     if (op->kind == KERN_REDUCE)
         return is_reduced(groups);
     if (groups->columns || groups->inner.rank > 1 || groups->inner.count < DENSE_LEAST ||
         groups->inner.count > DENSE_MOST)
         return false;
-    if (!kern_reduction_dense_in_block(groups) && (!groups->direct || op->tensors[y].type != type))
+    if (!kern_reduction_dense_in_block(groups) && !is_stored_directly(groups))
         return false;
     if (op->kind == KERN_SOFTMAX)
         return op->u.softmax.mode == KERN_SOFTMAX_PLAIN;
+    if (op->kind == KERN_LP_NORM)
+        return op->u.lp_norm.p == 2 && groups->inner.count <= NORM_MOST;
     if (op->kind != KERN_NORM || groups->inner.count > NORM_MOST ||
         (norm->has_scale && norm->has_bias && op->tensors[1].type != op->tensors[2].type))
         return false;
@@ -102,6 +112,11 @@ uint32_t kern_reduction_dense_run(const struct kern_reductions *groups, uint64_t
         lines.root = op->u.reduce.function == DML_REDUCE_FUNCTION_L2;
         lines.divisor = op->u.reduce.function == DML_REDUCE_FUNCTION_AVERAGE ? (float)groups->inner.count : 1;
         return groups->isa->reduce_lines(&lines);
+    }
+    if (op->kind == KERN_LP_NORM) {
+        lines.size = true;
+        lines.epsilon = op->u.lp_norm.epsilon;
+        return groups->isa->norm_lines(&lines);
     }
     const struct kern_norm *norm = &op->u.norm;
     const void *parameters[] = { groups->call->data[1], groups->call->data[2] };

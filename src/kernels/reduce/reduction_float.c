@@ -496,8 +496,10 @@ static void lp_norm_tile(const struct kern_reductions *groups, uint64_t first, u
     memset(scratch->a, 0, width * sizeof(*scratch->a));
     kern_reductions_stat(groups, norm->p == 1 ? KERN_STAT_SIZE : KERN_STAT_SQUARES, first, width, scratch->a,
                          scratch->sum);
-    for (uint32_t i = 0; i < width; i++)
-        scratch->b[i] = (float)fmax(norm->p == 1 ? scratch->sum[i] : sqrt(scratch->sum[i]), norm->epsilon);
+    for (uint32_t i = 0; i < width; i++) {
+        const double size = norm->p == 1 ? scratch->sum[i] : sqrt(scratch->sum[i]);
+        scratch->b[i] = (float)(norm->nan && isnan(size) ? size : fmax(size, norm->epsilon));
+    }
     finish_tile(groups, KERN_REDUCTION_DIVIDED, first, width);
 }
 

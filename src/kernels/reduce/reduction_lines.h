@@ -239,6 +239,8 @@ DENSE_INLINE void norm_finish(bool half, const struct kern_reduction_dense *d, u
                    norm_finished(&own, line_load(x, half, whole, own.length, 0), whole, mean, b, c));
 }
 
+#define SQUARES_LEAST 0x1p-100f /* the squares of smaller numbers are rounded to multiples of 2^-149 */
+
 /* Some lines in each step; the number of lines before one whose squares do not fit FLOAT32, of which nothing is
  * written. */
 DENSE_INLINE uint32_t norm_some(bool half, const struct kern_reduction_dense *d, uint32_t first, uint32_t count)
@@ -253,8 +255,12 @@ DENSE_INLINE uint32_t norm_some(bool half, const struct kern_reduction_dense *d,
     for (uint32_t i = 0; i < count; i++)
         norm_squares(half, x + i * d->x_apart * bytes, d->length, mean[i], &rest[i], &squares[i]);
     for (uint32_t i = 0; i < count; i++)
-        count = line_finite(squares[i]) ? count : i;
-    for (uint32_t i = 0; i < LINES_TOGETHER; i++) {
+        count = line_finite(squares[i]) && (!d->size || squares[i] > SQUARES_LEAST) ? count : i;
+    for (uint32_t i = 0; i < LINES_TOGETHER && d->size; i++) {
+        b[i] = 1 / fmaxf(sqrtf(squares[i]), d->epsilon);
+        c[i] = 0;
+    }
+    for (uint32_t i = 0; i < LINES_TOGETHER && !d->size; i++) {
         /* The mean was rounded: the rest of it. */
         const double missing = d->use_mean ? rest[i] * each : 0, sum = squares[i] - missing * rest[i];
         const double variance = (sum > 0 ? sum : 0) * each + d->epsilon;

@@ -270,15 +270,18 @@ static void norm(struct group *group)
 
 static void lp_norm(struct group *group)
 {
-    const uint32_t p = group->call->op->u.lp_norm.p;
+    const struct kern_lp_norm *op = &group->call->op->u.lp_norm;
+    const uint32_t p = op->p;
     double sum = 0;
     do {
         double x = fabs(get(group, 0));
         sum += p == 1 ? x : p == 2 ? x * x : pow(x, p);
     } while (next(group));
     sum = p == 1 ? sum : p == 2 ? sqrt(sum) : pow(sum, 1.0 / p);
+    if (!op->nan || !isnan(sum))
+        sum = fmax(sum, op->epsilon);
     do
-        kern_epilogue_store(group->call, group->index, get(group, 0) / fmax(sum, group->call->op->u.lp_norm.epsilon));
+        kern_epilogue_store(group->call, group->index, get(group, 0) / sum);
     while (next(group));
 }
 

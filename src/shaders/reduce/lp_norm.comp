@@ -33,7 +33,7 @@ Total add_up(int x, uint begin, uint end)
     {
         Total block = Total(REAL(0.0));
         EACH_IN_BLOCK(k, i, end)
-            block.sum += lp_term(element(x, k, begin, true), params.mode);
+            block.sum += lp_term(element(x, k, begin, true), params.mode & ~LP_NORM_NAN);
         combine(total, block);
     }
     return total;
@@ -65,9 +65,9 @@ void main()
                 partial_at(line, part).v = total;
             continue;
         }
-        /* at least epsilon, also when it is NaN */
-        REAL size = lp_root(total.sum, params.mode), least = REAL(params.epsilon);
-        size = size > least ? size : least;
+        /* at least epsilon, without LP_NORM_NAN also when it is NaN */
+        REAL size = lp_root(total.sum, params.mode & ~LP_NORM_NAN), least = REAL(params.epsilon);
+        size = size > least ? size : (params.mode & LP_NORM_NAN) != 0u && !(size <= least) ? size : least;
         for (uint k = begin + lane(); k < end; k += params.lanes)
             store_real(1u, y + in_line(1u, k), element(x, k, begin, params.finish != 0u) / size);
     }

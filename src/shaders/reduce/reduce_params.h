@@ -46,6 +46,9 @@ struct line_params {
 #define NORM_MOMENTS  16 /* KERN_MOMENTS */
 #define NORM_FIXED    32 /* norm_rows: scale and bias are those of the column, in all rows */
 
+/* LP_NORM: p, and */
+#define LP_NORM_NAN 0x80000000u /* a norm that is NaN stays */
+
 /* norm_rows.comp: what its dispatch computes */
 #define NORM_SUMS    1 /* the sums of tiles, which go to scratch memory unless the results follow */
 #define NORM_RESULTS 2

@@ -299,7 +299,7 @@ void shader_grad_sums_any_write(const struct kern_op *op, uint32_t index, const 
 static void lp_norm_lines(const struct kern_op *op, uint32_t index, struct shader_lines *out)
 {
     shader_lines_of(op, 1u << op->u.lp_norm.axis, false, PARTIAL_BYTES, out);
-    out->params.mode = op->u.lp_norm.p;
+    out->params.mode = op->u.lp_norm.p | op->u.lp_norm.nan * LP_NORM_NAN;
     out->params.epsilon = op->u.lp_norm.epsilon;
     if (index)
         shader_lines_finish(out, SHADER_FINISH_PARTS);
