@@ -121,7 +121,7 @@ bool base_map_twice(void *at, void *memory, uint64_t bytes);
 /* Zeroed pages there again. */
 bool base_map_nothing(void *at, uint64_t bytes);
 
-/* Available memory of the machine, or what this process's control group or the limit of its address space leaves.
+/* Memory of the machine, and what of it is available, or of this process's control group or address space.
  * UINT64_MAX: unknown. */
 uint64_t base_memory_total(void);
 uint64_t base_memory_available(void);

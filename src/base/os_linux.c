@@ -341,7 +341,9 @@ static uint64_t group_limit(void)
 uint64_t base_memory_total(void)
 {
     uint64_t total = meminfo("MemTotal");
-    return BASE_MIN(total ? total : UINT64_MAX, group_limit());
+    struct rlimit limit;
+    total = BASE_MIN(total ? total : UINT64_MAX, group_limit());
+    return getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ? total : BASE_MIN(total, limit.rlim_cur);
 }
 
 /* What `ulimit -v` leaves to this process. */

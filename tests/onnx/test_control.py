@@ -7,6 +7,7 @@ networks where their packages are installed (a detector of voices; one that puts
 import importlib.util
 import os
 import pathlib
+import subprocess
 import sys
 
 import numpy as np
@@ -376,6 +377,33 @@ def refused(tool):
     tool.fails(["run", path], path, "nested too deeply")
 
 
+def growing(tool):
+    """What loops hold is not bounded by the sizes in a model: they may take half of the memory, here 1 GB of addresses."""
+    with open(tool.path, "rb") as program:
+        if b"__asan_init" in program.read():
+            return  # reserves more addresses
+    same, x = node("Identity", ["c"], ["c2"]), {"x": np.ones(4, np.float32)}
+    inputs = [("i", INT64), ("c", BOOL), ("v", FLOAT)]
+    double = node("Concat", ["v", "v"], ["v2"], axis=0)
+    twice = body_of([same, double], inputs, [("c2", BOOL), ("v2", FLOAT)])
+    rows = body_of([same, node("Identity", ["v"], ["v2"]), node("Expand", ["v", "big"], ["r"])], inputs,
+                   [("c2", BOOL), ("v2", FLOAT), ("r", FLOAT)], {"big": np.array([1 << 22, 4], np.int64)})
+    state = body_of([double, node("Identity", ["e"], ["r"])], [("v", FLOAT), ("e", FLOAT)], [("v2", FLOAT), ("r", FLOAT)])
+    for what, nodes, outputs in (
+            ("value", [node("Loop", ["n", "", "x"], ["y"], body=twice)], [("y", FLOAT)]),
+            ("collected", [node("Loop", ["n", "", "x"], ["y", "z"], body=rows)], [("y", FLOAT), ("z", FLOAT)]),
+            ("state", [node("Scan", ["x", "s"], ["y", "z"], body=state, num_scan_inputs=1)], [("y", FLOAT), ("z", FLOAT)])):
+        constants = {"n": np.array(100, np.int64), "s": np.zeros(100, np.float32)}
+        graph = helper.make_graph(nodes, "g", [info("x", FLOAT, [4])], [info(n, t, None) for n, t in outputs],
+                                  [numpy_helper.from_array(v, n) for n, v in constants.items()])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8)
+        arguments = tool.arguments(model, x, [n for n, _ in outputs])
+        result = subprocess.run(["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", tool.path, *map(str, arguments)],
+                                capture_output=True, text=True, timeout=300, check=False)
+        tool.test(result.returncode == 2 and "values of loops would take" in result.stderr and
+                  "1024000000 (half of the memory)" in result.stderr, f"{what}: {result.returncode} {result.stderr[-300:]}")
+
+
 def commands(tool):
     """bench and graph."""
     body = body_of([node("Exp", ["v"], ["v_out"]), node("Identity", ["c"], ["c_out"])], [("i", INT64, []),
@@ -504,7 +532,7 @@ def networks(tool):
 
 def main():
     tool = Control(sys.argv[1])
-    for part in (node_tests, branches, loops, changing_types, scans, computed_shapes, unsorted, split_sizes, refused, commands, owned_weights, networks):
+    for part in (node_tests, branches, loops, changing_types, scans, computed_shapes, unsorted, split_sizes, refused, growing, commands, owned_weights, networks):
         part(tool)
     tool.finish()
 

@@ -452,6 +452,20 @@ static bool rewrite(struct graph *graph, struct graph_uses *uses, struct weights
     return true;
 }
 
+/* Operand 0 of the op at `at` is dequantised, perhaps through copies: it is exact in 8 bits, but not relative to the
+ * largest element of each group. */
+static bool reads_levels(const struct graph *graph, const struct graph_uses *uses, uint32_t at)
+{
+    for (uint32_t value = graph->ops[at]->value[0];; value = graph->ops[at]->value[0]) {
+        const struct graph_use_summary sum = graph_uses_of(uses, value);
+        if (graph->values[value].place != GRAPH_TEMP || sum.writes != 1 || sum.writer >= at)
+            return false;
+        at = sum.writer;
+        if (graph->ops[at]->k.kind != KERN_MOVE)
+            return graph_dequantizes(graph->ops[at]);
+    }
+}
+
 HRESULT graph_pass_weights(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     struct graph_uses uses;
@@ -460,7 +474,11 @@ HRESULT graph_pass_weights(struct graph *graph, const struct graph_options *opti
         struct graph_op *op = graph->ops[i];
         struct weights w;
         *changed |= graph_recurrent_bytes(graph, options, &uses, i);
-        if (!gemm_suits(op) || graph->values[op->value[1]].place != GRAPH_TEMP || !find(graph, options, &uses, i, &w) ||
+        if (!gemm_suits(op) || graph->values[op->value[1]].place != GRAPH_TEMP)
+            continue;
+        if (reads_levels(graph, &uses, i))
+            op->k.flags &= ~KERN_FLAG_BYTES;
+        if (!find(graph, options, &uses, i, &w) ||
             !rewrite(graph, &uses, &w, i, graph->ops[graph_uses_of(&uses, op->value[1]).writer]))
             continue;
         *changed = true;

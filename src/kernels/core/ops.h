@@ -464,7 +464,7 @@ enum kern_flag {
     KERN_FLAG_HALF_PRECISION = 1 << 0, /* GEMMs of 16-bit factors may round them to another 16-bit type */
     KERN_FLAG_REFERENCE = 1 << 1,      /* use portable kernels only (DISABLE_META_COMMANDS; tests) */
     KERN_FLAG_HALF_FLOAT32 = 1 << 3,   /* FLOAT32 factors may be rounded to 16 bits, too */
-    KERN_FLAG_BYTES = 1 << 5, /* X of QGEMM may be rounded to 8 bits, relative to the largest element of a group */
+    KERN_FLAG_BYTES = 1 << 5, /* X of QGEMM, and states that recurrent bytes multiply, may be rounded to 8 bits */
 };
 
 #endif

@@ -127,38 +127,60 @@ bool kern_recurrent_bytes_accepts(const struct kern_op *op)
 static uint64_t packed_bytes(const struct kern_op *op)
 {
     const uint32_t *sizes = op->tensors[1].sizes;
-    return RECURRENT_BYTES_HEAD +
-           (uint64_t)sizes[0] * sizes[1] * recurrent_width(sizes[2]) * base_align_up(sizes[3], 4);
+    const uint64_t column = base_align_up(sizes[3], 4) + sizeof(int32_t);
+    return RECURRENT_BYTES_HEAD + (uint64_t)sizes[0] * sizes[1] * recurrent_width(sizes[2]) * column;
 }
 
-/* Codes of a gate's rows `first` to `first` + columns - 1: [K / 4][columns][4]; `flip` makes them signed. Returns
- * whether any is -128. */
-static bool pack_tile(const struct kern_view *r, const uint8_t *from, uint32_t first, uint32_t columns, uint8_t flip,
-                      uint8_t *out)
+static int32_t integer_at(const struct kern_view *r, const void *source, const uint32_t *at)
 {
-    bool least = false;
-    for (uint32_t c = 0; c < columns; c++)
-        for (uint32_t k = 0; k < r->sizes[3]; k++) {
-            uint8_t code = first + c < r->sizes[2] ? from[(first + c) * r->strides[2] + k * r->strides[3]] ^ flip : 0;
-            out[(k / 4 * columns + c) * 4 + k % 4] = code;
-            least |= code == 0x80;
+    const uint8_t byte = ((const uint8_t *)source)[dense_offset(r, at, 4)];
+    return r->type == DML_TENSOR_DATA_TYPE_INT8 ? (int8_t)byte : byte;
+}
+
+static struct recurrent_bytes_head find_head(const struct kern_view *r, const void *source)
+{
+    const bool is_signed = r->type == DML_TENSOR_DATA_TYPE_INT8;
+    int32_t least = INT32_MAX, greatest = INT32_MIN;
+    uint32_t at[4] = { 0 };
+    do {
+        const int32_t value = integer_at(r, source, at);
+        least = BASE_MIN(least, value);
+        greatest = BASE_MAX(greatest, value);
+    } while (kern_advance(4, r->sizes, at));
+    if (greatest - least > 128)
+        return (struct recurrent_bytes_head){ .center = is_signed ? 0 : 128, .wide = true };
+    return (struct recurrent_bytes_head){ .center = least + (greatest - least) / 2 };
+}
+
+/* Codes of a gate's rows first[2] to first[2] + columns - 1: [K / 4][columns][4], then the sum of each. */
+static void pack_tile(const struct kern_view *r, const void *source, const uint32_t *first, uint32_t columns,
+                      int32_t center, uint8_t *out)
+{
+    uint8_t *sums = out + columns * base_align_up(r->sizes[3], 4);
+    uint32_t at[] = { first[0], first[1], first[2], 0 };
+    for (uint32_t c = 0; c < columns; c++, at[2]++) {
+        int32_t sum = 0;
+        for (uint32_t k = 0; k < r->sizes[3] && at[2] < r->sizes[2]; k++) {
+            at[3] = k;
+            const int32_t code = integer_at(r, source, at) - center;
+            out[(k / 4 * columns + c) * 4 + k % 4] = (uint8_t)code;
+            sum += code;
         }
-    return least;
+        memcpy(sums + c * sizeof(sum), &sum, sizeof(sum));
+    }
 }
 
 static void pack_bytes(const struct kern_op *op, uint32_t columns, const void *source, void *packed)
 {
     const struct kern_view *r = &op->tensors[1];
-    const uint8_t flip = r->type == DML_TENSOR_DATA_TYPE_UINT8 ? 0x80 : 0;
-    const uint64_t tile = columns * base_align_up(r->sizes[3], 4);
-    uint8_t *out = (uint8_t *)packed + RECURRENT_BYTES_HEAD, *least = packed;
+    const uint64_t tile = columns * (base_align_up(r->sizes[3], 4) + sizeof(int32_t));
+    const struct recurrent_bytes_head head = find_head(r, source);
+    uint8_t *out = (uint8_t *)packed + RECURRENT_BYTES_HEAD;
     memset(packed, 0, packed_bytes(op));
-    for (uint32_t i = 0; i < r->sizes[0] * r->sizes[1]; i++) {
-        const uint32_t d = i / r->sizes[1], gate = i % r->sizes[1];
-        const uint8_t *from = (const uint8_t *)source + d * r->strides[0] + gate * r->strides[1];
+    memcpy(packed, &head, sizeof(head));
+    for (uint32_t i = 0; i < r->sizes[0] * r->sizes[1]; i++)
         for (uint32_t n = 0; n < recurrent_width(r->sizes[2]); n += columns, out += tile)
-            *least |= pack_tile(r, from, n, columns, flip, out);
-    }
+            pack_tile(r, source, (uint32_t[]){ i / r->sizes[1], i % r->sizes[1], n }, columns, head.center, out);
 }
 
 #define BYTES_ROW(name, columns)                                                                                       \
@@ -219,17 +241,23 @@ static double product(const struct recurrent_row *row, uint32_t gate, uint32_t n
     return sum;
 }
 
-/* What R is multiplied with for `vector`: if R is in 8 bits, and the caller allows it, that rounded to 8 bits. */
+/* What R is multiplied with for `vector`: if R is in 8 bits, and the caller allows it, that rounded to 8 bits as
+ * DynamicQuantizeLinear rounds. */
 static const double *factor_of(const struct recurrent_row *row, const double *vector)
 {
-    double most = 0;
+    double low = 0, high = 0, poison = 0;
     if (!row->net->scale || !(row->call->op->flags & KERN_FLAG_BYTES))
         return vector;
-    for (uint32_t n = 0; n < row->hidden; n++)
-        most = fabs(vector[n]) > most || vector[n] != vector[n] ? fabs(vector[n]) : most;
-    const double step = isfinite(most) ? most / 127 : NAN;
-    for (uint32_t n = 0; n < row->hidden; n++)
-        row->rounded[n] = most > 0x1p-120 ? rint(vector[n] / step) * step : 0 * most;
+    for (uint32_t n = 0; n < row->hidden; n++) {
+        low = fmin(low, vector[n]);
+        high = fmax(high, vector[n]);
+        poison += 0 * vector[n]; /* NaN if an element is not finite */
+    }
+    const double step = (high - low) / 255, zero = rint(-low / step);
+    for (uint32_t n = 0; n < row->hidden; n++) {
+        const double level = fmin(fmax(rint(vector[n] / step) + zero, 0), 255);
+        row->rounded[n] = (step > 0x1p-120 ? (level - zero) * step : 0) + poison;
+    }
     return row->rounded;
 }
 

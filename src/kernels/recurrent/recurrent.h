@@ -24,11 +24,17 @@ static inline uint64_t recurrent_width(uint32_t hidden)
 enum {
     RECURRENT_ROW_PARTS = 8,  /* widths: h, c, a mix, five gates */
     RECURRENT_SAME_PARTS = 5, /* widths: three peepholes, zeros, a bias */
-    /* With R in 8 bits, a batch row has another width, of codes, and all: scales and zero points of four gates */
+    /* With R in 8 bits, a batch row has another width, of levels, and all: scales and zero points of four gates */
     RECURRENT_BYTES_PARTS = 8,
 };
 
-#define RECURRENT_BYTES_HEAD  64    /* bytes before the packed codes: the first is 1 if any code is -128 */
-#define RECURRENT_BYTES_DEPTH 65536 /* maximum hidden values for which sums of products of 8 bits fit INT32 */
+#define RECURRENT_BYTES_HEAD  64    /* bytes before the packed codes: struct recurrent_bytes_head */
+#define RECURRENT_BYTES_DEPTH 32768 /* maximum hidden values for which sums of products of 255 and 255 fit INT32 */
+
+/* A packed code is R's integer minus `center`. `wide`: codes exceed -64 to 64. */
+struct recurrent_bytes_head {
+    int32_t center;
+    bool wide;
+};
 
 #endif

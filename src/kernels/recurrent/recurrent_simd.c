@@ -21,7 +21,8 @@ struct recurrent {
     float *peepholes, *zeros, *reset_bias;
     /* R in 8 bits: */
     bool vnni;
-    int8_t *codes; /* of the rows, `width` each, in the memory of the same number of floats */
+    uint8_t *levels; /* of the rows, in the memory of the same number of floats */
+    uint64_t levels_row;
     struct recurrent_rounded *rounded;
     float *scales;        /* of four gates */
     int32_t *zero_points; /* likewise */
@@ -82,13 +83,13 @@ struct recurrent_job {
 DENSE_INLINE void recurrent_bytes_panel(enum recurrent_form form, const struct recurrent *x, uint32_t rows,
                                         uint32_t gate, uint32_t n)
 {
-    struct recurrent_bytes_tile t = { .a = x->codes, .a_row = x->width, .rounded = x->rounded };
+    struct recurrent_bytes_tile t = { .a = x->levels, .a_row = x->levels_row, .rounded = x->rounded };
     const uint64_t depth = base_align_up(x->hidden, 4), lines = ((uint64_t)x->direction * x->gates + gate) * x->width;
     const uint32_t end = n + KERN_RECURRENT_PANEL, across = VEC == 8 && rows == 1 ? 2 : 1;
     t.packs = (uint32_t)depth / 4;
     t.c_row = RECURRENT_SUMS * x->width;
     for (; n < end; n += across * 2 * VEC) {
-        t.codes = (const int8_t *)x->call->data[1] + RECURRENT_BYTES_HEAD + (lines + n) * depth;
+        t.codes = (const int8_t *)x->call->data[1] + RECURRENT_BYTES_HEAD + (lines + n) * (depth + sizeof(int32_t));
         t.scales = x->scales + gate * x->width + n;
         t.zeros = x->zero_points + gate * x->width + n;
         t.c = x->sums + gate * x->width + n;
@@ -99,14 +100,25 @@ DENSE_INLINE void recurrent_bytes_panel(enum recurrent_form form, const struct r
     }
 }
 
+static enum recurrent_form recurrent_form(const struct recurrent *x)
+{
+    const struct recurrent_bytes_head *head = x->call->data[1];
+    return VEC == 16 || x->vnni ? RECURRENT_VNNI : head->wide ? RECURRENT_WIDE : RECURRENT_NARROW;
+}
+
 static void recurrent_bytes_part(const struct recurrent *x, uint32_t rows, uint32_t gate, uint32_t n)
 {
-    if (VEC == 16 || x->vnni)
+    switch (recurrent_form(x)) {
+    case RECURRENT_VNNI:
         recurrent_bytes_panel(RECURRENT_VNNI, x, rows, gate, n);
-    else if (*(const uint8_t *)x->call->data[1])
-        recurrent_bytes_panel(RECURRENT_LEAST, x, rows, gate, n);
-    else
-        recurrent_bytes_panel(RECURRENT_SIGNS, x, rows, gate, n);
+        break;
+    case RECURRENT_NARROW:
+        recurrent_bytes_panel(RECURRENT_NARROW, x, rows, gate, n);
+        break;
+    case RECURRENT_WIDE:
+        recurrent_bytes_panel(RECURRENT_WIDE, x, rows, gate, n);
+        break;
+    }
 }
 #endif
 
@@ -149,7 +161,8 @@ static void recurrent_round_rows(const struct recurrent *x, const float *a, uint
 {
 #if defined(__AVX2__)
     for (uint32_t m = 0; x->net->scale && m < rows; m++)
-        x->rounded[m] = recurrent_round(a + m * x->width, x->width, x->codes + m * x->width);
+        x->rounded[m] = recurrent_round(a + m * x->width, x->width, recurrent_form(x) == RECURRENT_WIDE,
+                                        x->levels + m * x->levels_row);
 #endif
 }
 
@@ -272,7 +285,7 @@ static void recurrent_store_row(const struct recurrent *x, uint32_t tensor, cons
 static void recurrent_load_parameters(const struct recurrent *x)
 {
     const struct kern_op *op = x->call->op;
-    const int32_t center = op->tensors[1].type == DML_TENSOR_DATA_TYPE_UINT8 ? 128 : 0;
+    const struct recurrent_bytes_head *head = x->call->data[1];
     for (uint32_t gate = 0; gate < x->gates; gate++) {
         float *scales = x->scales + gate * x->width;
         int32_t *zeros = x->zero_points + gate * x->width;
@@ -280,7 +293,7 @@ static void recurrent_load_parameters(const struct recurrent *x)
         for (uint32_t n = 0; n < x->hidden; n++) {
             int64_t at = dense_offset(&op->tensors[x->net->zero], (uint32_t[]){ x->direction, gate, n }, 3);
             int32_t zero = x->net->zero ? (int32_t)dense_load(x->call->data[x->net->zero], at, op->tensors[1].type) : 0;
-            zeros[n] = zero - center;
+            zeros[n] = zero - head->center;
         }
     }
 }
@@ -427,7 +440,8 @@ static void recurrent_run(const struct kern_call *call, bool vnni, uint64_t begi
     if (x.net->scale) {
         x.scales = x.reset_bias + x.width;
         x.zero_points = (int32_t *)(x.scales + 4ull * x.width);
-        x.codes = (int8_t *)(x.zero_points + 4ull * x.width);
+        x.levels = (uint8_t *)(x.zero_points + 4ull * x.width);
+        x.levels_row = x.width * sizeof(int16_t);
         clear += RECURRENT_BYTES_PARTS * (uint64_t)x.width;
     }
     while (begin < end) {

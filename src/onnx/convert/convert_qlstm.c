@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* com.microsoft DynamicQuantizeLSTM: an LSTM with 8-bit weights, [directions, inputs, 4 * hidden] and [directions,
- * hidden, 4 * hidden], with scales and zero points per direction or per column. Its definition does not specify the
- * rounding of tokens and states: the weights are dequantised, and the other factors may be rounded to 8 bits. */
+ * hidden, 4 * hidden], with scales and zero points per direction or per column. Tokens are quantised as by
+ * DynamicQuantizeLinear, all with one scale; the weights are dequantised, and states may be rounded likewise. */
 #include "onnx/convert/converters.h"
 #include "onnx/convert/quant.h"
 
@@ -31,13 +31,25 @@ static struct onnx_value *weights(struct onnx_builder *b, const struct onnx_node
     return onnx_dequantize(b, &q, &grain);
 }
 
-/* ONNX Runtime rounds tokens and states of all rows together to 256 levels from the least to the largest element. Here
- * each row has its own 255 levels around zero: an error of the same order. */
+/* x in 256 levels from its least to its greatest element. */
+static struct onnx_value *tokens(struct onnx_builder *b, struct onnx_value *x)
+{
+    struct onnx_value *y[3];
+    y[0] = x ? onnx_temp(b, ONNX_UINT8, x->rank, x->dims) : NULL;
+    y[1] = onnx_temp(b, ONNX_FLOAT, 0, NULL);
+    y[2] = onnx_temp(b, ONNX_UINT8, 0, NULL);
+    if (!y[0] || !y[1] || !y[2] || !onnx_dynamic_quantize(b, x, y))
+        return NULL;
+    return onnx_dequantize_all(b, &(struct onnx_quantized){ y[0], y[1], y[2] });
+}
+
+/* ONNX Runtime rounds the states of a step together for all rows of the batch that one of its threads computes; here
+ * each row has its own levels, which is the same for a batch of one. */
 bool onnx_dynamic_quantize_lstm(struct onnx_builder *b, const struct onnx_node *n)
 {
-    const struct onnx_value *x = onnx_in(b, n, 0);
-    struct onnx_node lstm = *n;
     const uint32_t before = b->dequantised;
+    const struct onnx_value *x = tokens(b, onnx_in(b, n, 0));
+    struct onnx_node lstm = *n;
     if (!x)
         return false;
     const struct onnx_value *w = weights(b, n, 1, 8), *r = weights(b, n, 2, 10);
@@ -46,7 +58,7 @@ bool onnx_dynamic_quantize_lstm(struct onnx_builder *b, const struct onnx_node *
     if (!w || !r || !inputs)
         return onnx_fail(b, "out of memory");
     for (uint32_t i = 0; i < 8; i++)
-        inputs[i] = i == 1 ? w->name : i == 2 ? r->name : n->inputs[i];
+        inputs[i] = i == 0 ? x->name : i == 1 ? w->name : i == 2 ? r->name : n->inputs[i];
     lstm.op = "LSTM";
     lstm.domain = "";
     lstm.version = 14;

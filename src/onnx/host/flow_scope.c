@@ -2,6 +2,8 @@
 /* Values of graphs while they run, found by their names. */
 #include "onnx/host/flow_scope.h"
 
+#include "base/os.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +26,15 @@ HRESULT onnx_flow_fail(struct onnx_flow *flow, const struct onnx_node *n, const 
     snprintf(flow->error->text, sizeof(flow->error->text), "%s '%.80s': %s", n->op,
              n->name[0] || !n->output_count ? n->name : n->outputs[0], text);
     return E_INVALIDARG;
+}
+
+HRESULT onnx_flow_may_hold(struct onnx_flow *flow, const struct onnx_node *n, uint64_t bytes)
+{
+    const uint64_t most = base_memory_total() / 2;
+    if (flow->held <= most && bytes <= most - flow->held)
+        return S_OK;
+    return onnx_flow_fail(flow, n, "values of loops would take %llu bytes, %llu (half of the memory) are allowed",
+                          (unsigned long long)(flow->held + bytes), (unsigned long long)most);
 }
 
 /* ---- values ---- */

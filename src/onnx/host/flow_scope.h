@@ -29,6 +29,7 @@ struct onnx_flow {
     struct base_arena arena; /* descriptions of parts */
     struct flow_graph *graphs;
     struct onnx_error *error; /* of the run */
+    uint64_t held;            /* bytes of the values that running loops carry and of the results they have collected */
 };
 
 /* The values of a graph while it runs. */
@@ -44,6 +45,10 @@ struct flow_scope {
 HRESULT onnx_flow_no_memory(struct onnx_flow *flow);
 /* "Loop 'name': <text>". Returns E_INVALIDARG. */
 HRESULT onnx_flow_fail(struct onnx_flow *flow, const struct onnx_node *n, const char *format, ...) BASE_PRINTF(3, 4);
+
+/* Whether running loops may hold that many bytes more: half of the machine's memory, since what they hold is not
+ * bounded by sizes in the model. */
+HRESULT onnx_flow_may_hold(struct onnx_flow *flow, const struct onnx_node *n, uint64_t bytes);
 
 /* The scope that has the value, as an array or as an initializer of its graph; NULL: none. */
 const struct flow_scope *onnx_flow_find(const struct flow_scope *scope, const char *name,

@@ -320,9 +320,10 @@ static HRESULT part_variant(struct onnx_flow *flow, struct flow_part *part, cons
 
 /* ---- running ---- */
 
-static HRESULT run_program(struct onnx_flow *flow, struct flow_scope *scope, const struct variant *v,
-                           const struct onnx_array *arrays)
+static HRESULT run_program(struct onnx_flow *flow, struct flow_scope *scope, const struct flow_part *part,
+                           const struct variant *v, const struct onnx_array *arrays)
 {
+    uint64_t bytes = 0;
     const struct onnx_program *p = onnx_exec_program(v->exec);
     struct onnx_array *made = calloc(p->output_count + 1u, sizeof(*made));
     const void **in = calloc(p->input_count + 1u, sizeof(*in));
@@ -338,7 +339,10 @@ static HRESULT run_program(struct onnx_flow *flow, struct flow_scope *scope, con
         int64_t dims[ONNX_RANK_MAX];
         for (uint32_t d = 0; d < port->rank; d++)
             dims[d] = port->sizes[d];
-        if (!onnx_array_make(&made[i], port->onnx_type, port->rank, dims))
+        bytes += port->bytes;
+        if (scope->repeats)
+            hr = onnx_flow_may_hold(flow, &scope->graph->model->nodes[part->first], bytes);
+        if (SUCCEEDED(hr) && !onnx_array_make(&made[i], port->onnx_type, port->rank, dims))
             hr = onnx_flow_no_memory(flow);
         out[i] = v->outputs[i].data ? v->outputs[i].data : made[i].data;
     }
@@ -391,7 +395,7 @@ static HRESULT run_part(struct onnx_flow *flow, struct flow_scope *scope, uint32
     if (hr == S_FALSE)
         hr = FAILED(hr = part_split(flow, scope->graph, index)) ? hr : S_FALSE;
     else if (SUCCEEDED(hr))
-        hr = run_program(flow, scope, v, arrays);
+        hr = run_program(flow, scope, part, v, arrays);
     for (uint32_t i = 0; i < count; i++)
         onnx_array_finish(&arrays[i]);
     free(arrays);
@@ -459,6 +463,7 @@ HRESULT onnx_flow_run(struct onnx_flow *flow, const struct onnx_array *inputs, s
                       struct onnx_error *error)
 {
     flow->error = error;
+    flow->held = 0;
     memset(outputs, 0, flow->model->output_count * sizeof(*outputs));
     return onnx_flow_run_graph(flow, flow->model, NULL, false, inputs, outputs);
 }

@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-#define AXES_MAX 64
+#define AXES_MAX  64
+#define ROW_BYTES 128 /* of an allocation beside the elements */
 
 /* Results that the iterations produce one by one: elements of an axis that does not exist yet. */
 struct rows {
@@ -27,18 +28,50 @@ static void finish_all(struct onnx_array *arrays, uint32_t count)
     free(arrays);
 }
 
-static void rows_finish(struct rows *rows, uint32_t count)
+/* What a row takes: small ones are mostly overhead. */
+static uint64_t row_bytes(const struct onnx_array *row)
 {
-    for (uint32_t i = 0; rows && i < count; i++)
+    return row->bytes + sizeof(*row) + ROW_BYTES;
+}
+
+static void rows_finish(struct onnx_flow *flow, struct rows *rows, uint32_t count)
+{
+    for (uint32_t i = 0; rows && i < count; i++) {
+        for (uint32_t r = 0; r < rows[i].count; r++)
+            flow->held -= row_bytes(&rows[i].arrays[r]);
         finish_all(rows[i].arrays, rows[i].count);
+    }
     free(rows);
+}
+
+/* `value`, which `from` replaces, passes to the next iteration. */
+static HRESULT carry(struct onnx_flow *flow, const struct onnx_node *n, struct onnx_array *value,
+                     struct onnx_array *from)
+{
+    const uint64_t before = value->bytes;
+    onnx_array_finish(value);
+    *value = *from;
+    memset(from, 0, sizeof(*from));
+    flow->held += value->bytes - before;
+    return onnx_flow_may_hold(flow, n, 0);
+}
+
+/* Values that begin or end to be carried. */
+static void hold(struct onnx_flow *flow, const struct onnx_array *values, uint32_t count, bool begin)
+{
+    for (uint32_t i = 0; values && i < count; i++)
+        flow->held += begin ? values[i].bytes : -values[i].bytes;
 }
 
 /* Takes ownership of the array. */
 static HRESULT rows_add(struct onnx_flow *flow, const struct onnx_node *n, struct rows *rows, struct onnx_array *array)
 {
+    const HRESULT hr = onnx_flow_may_hold(flow, n, row_bytes(array));
+    if (FAILED(hr))
+        return hr;
     if (!base_array_reserve((void **)&rows->arrays, rows->count, &rows->capacity, sizeof(*rows->arrays)))
         return no_memory(flow, n);
+    flow->held += row_bytes(array);
     rows->arrays[rows->count++] = *array;
     memset(array, 0, sizeof(*array));
     return S_OK;
@@ -159,11 +192,8 @@ static HRESULT loop_iterate(struct onnx_flow *flow, struct flow_scope *scope, st
         return onnx_flow_fail(flow, l->node, "the body's condition must be one boolean");
     *condition = *(const uint8_t *)l->out[0].data;
     onnx_array_finish(&l->out[0]);
-    for (uint32_t i = 0; i < l->values; i++) {
-        onnx_array_finish(&l->in[2 + i]);
-        l->in[2 + i] = l->out[1 + i];
-        memset(&l->out[1 + i], 0, sizeof(l->out[0]));
-    }
+    for (uint32_t i = 0; SUCCEEDED(hr) && i < l->values; i++)
+        hr = carry(flow, l->node, &l->in[2 + i], &l->out[1 + i]);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < l->results; i++)
         hr = rows_add(flow, l->node, &l->rows[i], &l->out[1 + l->values + i]);
     return hr;
@@ -194,13 +224,15 @@ HRESULT onnx_flow_run_loop(struct onnx_flow *flow, struct flow_scope *scope, con
         hr = read_one(flow, scope, n, 0, ONNX_INT64, &most);
     if (SUCCEEDED(hr))
         hr = read_one(flow, scope, n, 1, ONNX_BOOL, &condition);
+    hold(flow, l.in ? l.in + 2 : NULL, l.values, true);
     for (int64_t i = 0; SUCCEEDED(hr) && i < most && condition; i++)
         hr = loop_iterate(flow, scope, &l, i, &condition);
+    hold(flow, l.in ? l.in + 2 : NULL, l.values, false);
     if (SUCCEEDED(hr))
         hr = loop_close(flow, scope, &l);
     finish_all(l.in, l.body ? 2 + l.values : 0);
     finish_all(l.out, l.body ? l.body->output_count : 0);
-    rows_finish(l.rows, l.results);
+    rows_finish(flow, l.rows, l.results);
     return hr;
 }
 
@@ -312,9 +344,7 @@ static HRESULT scan_iterate(struct onnx_flow *flow, struct flow_scope *scope, st
             hr = rows_add(flow, s->node, &rows[i - s->states], &s->out[i]);
             continue;
         }
-        onnx_array_finish(&s->in[i]);
-        s->in[i] = s->out[i];
-        memset(&s->out[i], 0, sizeof(s->out[i]));
+        hr = carry(flow, s->node, &s->in[i], &s->out[i]);
     }
     return hr;
 }
@@ -326,14 +356,16 @@ static HRESULT scan_run(struct onnx_flow *flow, struct flow_scope *scope, struct
     HRESULT hr = rows ? S_OK : no_memory(flow, s->node);
     for (uint32_t i = 0; rows && i < s->results; i++)
         rows[i].declared = &s->body->outputs[s->states + i];
+    hold(flow, s->in, s->states, true);
     for (int64_t i = 0; SUCCEEDED(hr) && i < count; i++)
         hr = scan_iterate(flow, scope, s, i, count, rows);
+    hold(flow, s->in, s->states, false);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < s->states; i++)
         s->joined[i] = onnx_array_share(&s->in[i]);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < s->results; i++)
         hr = rows_join(flow, s->node, &rows[i], s->out_axes[i], length, s->out_reverse[i] != 0,
                        &s->joined[s->states + i]);
-    rows_finish(rows, s->results);
+    rows_finish(flow, rows, s->results);
     return hr;
 }
 
@@ -389,7 +421,7 @@ static HRESULT scan_batches(struct onnx_flow *flow, struct flow_scope *scope, st
     for (uint32_t i = 0; SUCCEEDED(hr) && i < outputs; i++)
         hr = rows_join(flow, n, &rows[i], 0, batch, false, &s->joined[i]);
     onnx_array_finish(&lengths);
-    rows_finish(rows, outputs);
+    rows_finish(flow, rows, outputs);
     return hr;
 }
 
