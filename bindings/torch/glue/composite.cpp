@@ -328,13 +328,20 @@ void assert_nonzero(const Tensor &self, std::string_view message)
 
 void assert_nonzero_plain(const Tensor &self)
 {
-    TORCH_CHECK(self.is_nonzero(), "Expected Tensor with single nonzero value, but got zero");
+    assert_nonzero(self, "Expected Tensor with single nonzero value, but got zero");
+}
+
+Tensor assert_nonzero_functional(const Tensor &self, std::string_view message, const Tensor &token)
+{
+    assert_nonzero(self, message);
+    return token.clone();
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
     m.impl("_assert_async", assert_nonzero_plain);
     m.impl("_assert_async.msg", assert_nonzero);
+    m.impl("_functional_assert_async.msg", assert_nonzero_functional);
     m.impl("equal", equal);
     m.impl("nonzero", nonzero);
     m.impl("nonzero.out", nonzero_out);
