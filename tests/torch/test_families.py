@@ -122,6 +122,29 @@ class Complex(Families):
         torch.testing.assert_close(x.to(DEVICE).asin().cpu(), x.asin())
 
 
+    def test_matrices(self):
+        """Products that are added to others, and vectors. With beta 0, what they are added to is not read."""
+        x, y, b = (torch.randn(*sizes, dtype=torch.complex64) for sizes in ((3, 4), (4, 5), (3, 5)))
+        xs, ys = torch.randn(2, 3, 4, dtype=torch.complex64), torch.randn(2, 4, 5, dtype=torch.complex64)
+        v, w = torch.randn(4, dtype=torch.complex64), torch.randn(3, dtype=torch.complex64)
+        factors = ({}, {"alpha": 2, "beta": 0.5}, {"alpha": 1 - 2j, "beta": 3j}, {"alpha": 0.5, "beta": 0})
+        for more in factors:
+            for function, *args in ((torch.addmm, b, x, y), (torch.addmm, b[0], x, y), (torch.baddbmm, b, xs, ys),
+                                    (torch.addbmm, b, xs, ys), (torch.addmv, w, x, v), (torch.addr, x, w, v),
+                                    (torch.addmm, b, x[:, :0], y[:0]), (torch.addmv, w, x[:, :0], v[:0])):
+                if more.get("beta") == 0:
+                    args[0] = torch.full_like(args[0], float("nan"))
+                self.check(lambda *t: function(*t, **more), *args, grad=False)
+        for function, *args in ((torch.mv, x, v), (torch.dot, v, v + 1), (torch.vdot, v, v + 1), (torch.dot, v[:0], v[:0]),
+                                (F.linear, x, y.t(), b[0]), (torch.bmm, xs, ys)):
+            self.check(function, *args, grad=False)
+
+    def test_moves(self):
+        x, y = (torch.randn(3, 4, dtype=torch.complex64) for _ in range(2))
+        i = torch.tensor([2, 0])
+        self.check(lambda s, t, k: (s.index_copy(0, k, t[:2]), s.scatter(0, k[:, None].expand(2, 4), t), s.take(k)), x, y, i)
+
+
 class Fourier(Families):
     def test_lengths(self):
         """One product, two and three steps, a prime of each kind. Roundings are of the largest element."""
