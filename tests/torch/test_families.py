@@ -122,6 +122,29 @@ class Complex(Families):
         torch.testing.assert_close(x.to(DEVICE).asin().cpu(), x.asin())
 
 
+    def test_matrices(self):
+        """Products that are added to others, and vectors. With beta 0, what they are added to is not read."""
+        x, y, b = (torch.randn(*sizes, dtype=torch.complex64) for sizes in ((3, 4), (4, 5), (3, 5)))
+        xs, ys = torch.randn(2, 3, 4, dtype=torch.complex64), torch.randn(2, 4, 5, dtype=torch.complex64)
+        v, w = torch.randn(4, dtype=torch.complex64), torch.randn(3, dtype=torch.complex64)
+        factors = ({}, {"alpha": 2, "beta": 0.5}, {"alpha": 1 - 2j, "beta": 3j}, {"alpha": 0.5, "beta": 0})
+        for more in factors:
+            for function, *args in ((torch.addmm, b, x, y), (torch.addmm, b[0], x, y), (torch.baddbmm, b, xs, ys),
+                                    (torch.addbmm, b, xs, ys), (torch.addmv, w, x, v), (torch.addr, x, w, v),
+                                    (torch.addmm, b, x[:, :0], y[:0]), (torch.addmv, w, x[:, :0], v[:0])):
+                if more.get("beta") == 0:
+                    args[0] = torch.full_like(args[0], float("nan"))
+                self.check(lambda *t: function(*t, **more), *args, grad=False)
+        for function, *args in ((torch.mv, x, v), (torch.dot, v, v + 1), (torch.vdot, v, v + 1), (torch.dot, v[:0], v[:0]),
+                                (F.linear, x, y.t(), b[0]), (torch.bmm, xs, ys)):
+            self.check(function, *args, grad=False)
+
+    def test_moves(self):
+        x, y = (torch.randn(3, 4, dtype=torch.complex64) for _ in range(2))
+        i = torch.tensor([2, 0])
+        self.check(lambda s, t, k: (s.index_copy(0, k, t[:2]), s.scatter(0, k[:, None].expand(2, 4), t), s.take(k)), x, y, i)
+
+
 class Fourier(Families):
     def test_lengths(self):
         """One product, two and three steps, a prime of each kind. Roundings are of the largest element."""
@@ -304,8 +327,21 @@ class Selection(Families):
         for x in (torch.randint(0, 5, (4, 7)), torch.randint(0, 3, (20,)).float(), torch.zeros(0)):
             self.check(lambda t: torch.unique(t, return_inverse=True, return_counts=True), x, grad=False)
             self.check(lambda t: torch.unique_consecutive(t, return_inverse=True, return_counts=True), x, grad=False)
-        self.check(lambda t: torch.unique_consecutive(t, dim=1, return_inverse=True, return_counts=True),
-                   torch.randint(0, 2, (2, 30)))
+
+    def test_unique_slices(self):
+        cases = [(torch.randint(0, 3, (30, 4)), 0), (torch.randint(0, 2, (40, 2, 3)).float(), 0), (torch.zeros(0, 3), 0),
+                 (torch.randint(0, 2, (2, 30)), 1), (torch.randint(0, 2, (3, 20, 2)).bool(), -2), (torch.randint(0, 4, (9,)), 0),
+                 (torch.randint(-2, 2, (7, 1)), 0), (torch.randint(0, 2, (64, 5)).half(), 0), (torch.zeros(1, 5), 0),
+                 (torch.tensor([[0.0, 1], [-0.0, 1], [float("nan"), 1], [float("inf"), -1]]), 0)]
+        for x, dim in cases:
+            for function in (torch.unique, torch.unique_consecutive):
+                self.check(lambda t: function(t, dim=dim, return_inverse=True, return_counts=True), x, grad=False)
+                self.check(lambda t: function(t, dim=dim), x, grad=False)
+        for function in (torch.unique, torch.unique_consecutive):
+            with self.assertRaisesRegex(RuntimeError, "aren't selected"):
+                function(torch.zeros(3, 0, device=DEVICE), dim=0)
+            with self.assertRaisesRegex(RuntimeError, "more than one"):
+                function(torch.zeros(0, 0, device=DEVICE), dim=0)
 
     def test_equal(self):
         x = torch.randn(3, 4).to(DEVICE)
@@ -372,6 +408,30 @@ class Selection(Families):
         self.assertEqual(torch_directml.fallbacks(clear=True), {})
         with self.assertRaisesRegex(RuntimeError, "scale_a"):
             torch._scaled_mm(a.to(DEVICE), b.to(DEVICE).t(), torch.ones(3).to(DEVICE), torch.ones(()).to(DEVICE))
+
+    def test_matrices_whose_scales_are_named(self):
+        kinds, scaled_mm = F.ScalingType, F.scaled_mm
+        a, b = (torch.randn(16, 32).to(torch.float8_e4m3fn) for _ in range(2))
+        product, bias = a.float() @ b.float().t(), torch.randn(16).bfloat16()
+        own = [a.to(DEVICE), b.to(DEVICE).t()]
+        torch_directml.fallbacks(clear=True)
+        for kind, sa, sb in ((kinds.TensorWise, torch.tensor(0.5), torch.tensor([3.0])),
+                             (kinds.RowWise, torch.rand(16, 1) + 0.5, torch.rand(1, 16) + 0.5)):
+            for more in ({"output_dtype": torch.float32}, {"output_dtype": torch.bfloat16, "bias": bias}):
+                want = product * sa * sb + more.get("bias", torch.zeros(1)).float()
+                have = scaled_mm(*own, sa.to(DEVICE), kind, sb.to(DEVICE), kind,
+                                 **{k: v.to(DEVICE) if isinstance(v, torch.Tensor) else v for k, v in more.items()})
+                torch.testing.assert_close(have.cpu(), want.to(have.dtype), rtol=1e-2 if "bias" in more else 1e-5, atol=1e-4)
+        self.assertEqual(torch_directml.fallbacks(clear=True), {})
+        one = torch.ones((), device=DEVICE)
+        with self.assertRaisesRegex(RuntimeError, "scale_a must have 16 elements"):
+            scaled_mm(*own, one, kinds.RowWise, one, kinds.TensorWise)
+        with self.assertRaisesRegex(NotImplementedError, r"scale_b: dml supports the recipes .* not 4"):
+            scaled_mm(*own, one, kinds.TensorWise, one, kinds.BlockWise1x128)
+        with self.assertRaisesRegex(NotImplementedError, "swizzled"):
+            scaled_mm(*own, one, kinds.TensorWise, one, kinds.TensorWise, swizzle_a=F.SwizzleType.SWIZZLE_32_4_4)
+        with self.assertRaisesRegex(RuntimeError, "contraction_dim"):
+            scaled_mm(*own, one, kinds.TensorWise, one, kinds.TensorWise, contraction_dim=(0, 0))
 
     def test_embedding_with_a_maximum_norm(self):
         indices = torch.tensor([[0, 2, 2], [5, 1, 0]])

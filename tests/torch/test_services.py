@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What torch does with every device: profiling, the deterministic mode, and tensors sent to other processes."""
+import io
 import json
 import os
 import tempfile
 import unittest
+import warnings
 from multiprocessing.reduction import ForkingPickler
 
 import torch
@@ -70,6 +72,30 @@ class Profiler(unittest.TestCase):
                 kernels = [e for e in json.load(file)["traceEvents"] if e.get("cat") == "kernel"]
         self.assertEqual([k["name"] for k in kernels], ["graph", "copy"])
         self.assertTrue(all(k["dur"] > 0 for k in kernels))
+
+
+class Tracing(unittest.TestCase):
+    def test_convolutions(self):
+        """A trace holds the convolutions, with gradients, and runs on the device, also after saving."""
+        torch.manual_seed(2)
+        model = nn.Sequential(nn.Conv2d(3, 4, 3, stride=2), nn.ReLU(), nn.ConvTranspose2d(4, 2, 3), nn.Flatten())
+        x = torch.randn(2, 3, 9, 9)
+        model(x).square().sum().backward()
+        want = [model(x), model[0].weight.grad.clone()]
+        model.zero_grad()
+        model.to(DEVICE)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # torch recommends torch.export
+            traced = torch.jit.trace(model, x.to(DEVICE))
+            self.assertEqual(str(traced.inlined_graph).count("aten::_convolution("), 2)
+            traced(x.to(DEVICE)).square().sum().backward()
+            buffer = io.BytesIO()
+            torch.jit.save(traced, buffer)
+            buffer.seek(0)
+            loaded = torch.jit.load(buffer, map_location=DEVICE)
+            for y in (traced(x.to(DEVICE)), loaded(x.to(DEVICE)), torch.jit.freeze(loaded.eval())(x.to(DEVICE))):
+                torch.testing.assert_close(y.cpu(), want[0], rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(model[0].weight.grad.cpu(), want[1], rtol=1e-4, atol=1e-4)
 
 
 class Deterministic(unittest.TestCase):

@@ -37,6 +37,7 @@ class Operator final : public c10::OperatorKernel
                                       name == "kthvalue" || name == "cat" || name == "aminmax");
         takes_masks = name == "index" || name == "_unsafe_index" || name.find("index_put") != std::string::npos;
         carries = form != Form::Out && only_moves(name);
+        convolves = form == Form::Functional && name == "convolution";
     }
 
     void operator()(const c10::OperatorHandle &op, c10::DispatchKeySet keys, torch::jit::Stack *stack)
@@ -46,6 +47,10 @@ class Operator final : public c10::OperatorKernel
             return;
         if (C10_UNLIKELY(is_long_list(*stack, begin))) {
             run_in_parts(op, keys, stack, begin);
+            return;
+        }
+        if (C10_UNLIKELY(convolves && c10::impl::tls_is_dispatch_key_included(c10::DispatchKey::Tracer))) {
+            convolve_traced(stack, begin);
             return;
         }
         if (C10_UNLIKELY(takes_masks))
@@ -84,7 +89,7 @@ class Operator final : public c10::OperatorKernel
     const aten_op *row;
     Form form;
     size_t results, inputs, fresh;
-    bool has_generator = false, takes_masks = false, apart = false, carries = false;
+    bool has_generator = false, takes_masks = false, apart = false, carries = false, convolves = false;
     c10::SmallVector<Kind, 16> kinds;
     c10::SmallVector<bool, 4> result_is_list;
 
@@ -94,6 +99,15 @@ class Operator final : public c10::OperatorKernel
         static const char *const names[] = { "cat",  "stack", "flip",      "roll",  "repeat", "index_select", "gather",
                                              "take", "index", "embedding", "where", "zero",   "index_copy" };
         return std::any_of(std::begin(names), std::end(names), [&](const char *other) { return name == other; });
+    }
+
+    // torch.jit.trace records aten::_convolution, which torch composes aten::convolution of, and not the latter itself.
+    static void convolve_traced(torch::jit::Stack *stack, size_t begin)
+    {
+        static const c10::OperatorHandle op = c10::Dispatcher::singleton().findSchemaOrThrow("aten::_convolution", "");
+        while (stack->size() - begin < op.schema().arguments().size())
+            stack->emplace_back(false); // benchmark, deterministic, cudnn_enabled, allow_tf32: of other devices
+        op.callBoxed(stack);
     }
 
     // Moves elements of a type that DirectML lacks as bytes. Returns false if there are none, or of several types.

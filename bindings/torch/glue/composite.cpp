@@ -10,9 +10,7 @@
 #include <ATen/ops/bitwise_right_shift.h>
 #include <ATen/ops/broadcast_tensors.h>
 #include <ATen/ops/bucketize.h>
-#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/linalg_vector_norm.h>
 #include <ATen/ops/linspace.h>
@@ -64,6 +62,8 @@ Tensor places(const Tensor &mask)
 Tensor nonzero(const Tensor &self)
 {
     Tensor at = places(self.ne(0).reshape({ -1 }));
+    if (self.dim() == 1)
+        return at.unsqueeze(0).t();
     std::vector<Tensor> columns(static_cast<size_t>(self.dim()));
     for (int64_t d = self.dim(); d-- > 0;) {
         columns[static_cast<size_t>(d)] = at.remainder(self.size(d));
@@ -105,58 +105,6 @@ Tensor &masked_select_out(const Tensor &self, const Tensor &mask, Tensor &out)
     Tensor found = at::masked_select(self, mask);
     at::native::resize_output(out, found.sizes());
     return out.copy_(found);
-}
-
-// ---- unique elements ----
-
-using Three = std::tuple<Tensor, Tensor, Tensor>;
-
-// Unique rows of `rows`, in which equal rows are adjacent; `different`: for each row except the first, whether it
-// differs from the previous one.
-Three of_runs(const Tensor &rows, const Tensor &different, bool inverse, bool counts)
-{
-    Tensor none = at::empty({ 0 }, rows.options().dtype(at::kLong)), first = none, run = none, lengths = none;
-    if (rows.size(0)) {
-        Tensor starts = at::cat({ at::ones({ 1 }, rows.options().dtype(at::kBool)), different });
-        first = places(starts);
-        if (inverse)
-            run = starts.to(at::kLong).cumsum(0) - 1;
-        if (counts)
-            lengths = at::cat({ first.slice(0, 1), at::full({ 1 }, rows.size(0), first.options()) }) - first;
-    }
-    return { rows.index_select(0, first), run, lengths };
-}
-
-Three unique2(const Tensor &self, bool, bool inverse, bool counts)
-{
-    auto [values, order] = self.reshape({ -1 }).sort();
-    int64_t more = std::max<int64_t>(values.numel() - 1, 0);
-    Tensor different = values.narrow(0, 0, more).ne(values.slice(0, 1));
-    auto [found, run, lengths] = of_runs(values, different, inverse, counts);
-    if (inverse)
-        run = at::empty_like(run).scatter_(0, order, run).reshape(self.sizes());
-    return { found, run, lengths };
-}
-
-std::tuple<Tensor, Tensor> unique(const Tensor &self, bool sorted, bool inverse)
-{
-    auto [found, run, lengths] = unique2(self, sorted, inverse, false);
-    return { found, run };
-}
-
-Three unique_consecutive(const Tensor &self, bool inverse, bool counts, std::optional<int64_t> dim)
-{
-    Tensor rows = dim ? self.movedim(*dim, 0) : self.reshape({ -1 });
-    int64_t more = std::max<int64_t>(rows.size(0) - 1, 0);
-    Tensor different = rows.narrow(0, 0, more).ne(rows.slice(0, 1));
-    if (different.dim() > 1)
-        different = different.flatten(1).any(1);
-    auto [found, run, lengths] = of_runs(rows.contiguous(), different, inverse, counts);
-    if (dim)
-        found = found.movedim(0, *dim);
-    else if (inverse)
-        run = run.reshape(self.sizes());
-    return { found, run, lengths };
 }
 
 // ---- orthogonal polynomials ----
@@ -371,8 +319,29 @@ std::vector<Tensor> tensor_split(const Tensor &self, const Tensor &where, int64_
     return at::native::tensor_split(self, where.cpu(), dim);
 }
 
+// ---- assertions ----
+
+void assert_nonzero(const Tensor &self, std::string_view message)
+{
+    TORCH_CHECK(self.is_nonzero(), message);
+}
+
+void assert_nonzero_plain(const Tensor &self)
+{
+    assert_nonzero(self, "Expected Tensor with single nonzero value, but got zero");
+}
+
+Tensor assert_nonzero_functional(const Tensor &self, std::string_view message, const Tensor &token)
+{
+    assert_nonzero(self, message);
+    return token.clone();
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
 {
+    m.impl("_assert_async", assert_nonzero_plain);
+    m.impl("_assert_async.msg", assert_nonzero);
+    m.impl("_functional_assert_async.msg", assert_nonzero_functional);
     m.impl("equal", equal);
     m.impl("nonzero", nonzero);
     m.impl("nonzero.out", nonzero_out);
@@ -380,9 +349,6 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m)
     m.impl("narrow_copy.out", narrow_copy_out);
     m.impl("masked_select", masked_select);
     m.impl("masked_select.out", masked_select_out);
-    m.impl("_unique", unique);
-    m.impl("_unique2", unique2);
-    m.impl("unique_consecutive", unique_consecutive);
     m.impl("histogram.bins_tensor", histogram);
     m.impl("histogram.bin_ct", histogram_count);
     m.impl("kaiser_window", kaiser_window_periodic);

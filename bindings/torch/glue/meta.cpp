@@ -66,6 +66,11 @@ bool infer_like(const c10::OperatorHandle &op, torch::jit::Stack *out)
         *out = { at::empty_like(self.mT(), at::MemoryFormat::Contiguous).mT(), at::empty(sizes, self.options()) };
         return true;
     }
+    if (op.operator_name().name.find("fake_quantize_per_") != std::string::npos) {
+        at::Tensor self = (*out)[begin].toTensor();
+        *out = { at::empty_like(self), at::empty_like(self, self.options().dtype(at::kBool)) };
+        return true;
+    }
     if (found == like.end())
         return false;
     at::Tensor result = at::empty_like((*out)[begin + found->second].toTensor(), at::MemoryFormat::Contiguous);

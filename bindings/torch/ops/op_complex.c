@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Complex numbers: their parts, arithmetic, matrix multiplication and sums. */
+/* Complex numbers: their parts, arithmetic and sums. */
 #include "complex.h"
 
 #include <math.h>
@@ -315,25 +315,6 @@ bool aten_build_complex_sum(struct aten_graph *g, const struct aten_node *n)
         x.im = x.im ? aten_divide(g, x.im, aten_scalar(g, x.im->type, (double)count)) : NULL;
     }
     return aten_pair_result(g, n, 0, x);
-}
-
-/* mm, bmm(self, mat2) */
-bool aten_build_complex_mm(struct aten_graph *g, const struct aten_node *n)
-{
-    struct aten_pair x = aten_pair_in(g, n, 0, aten_pair_type(n)), y = aten_pair_in(g, n, 1, aten_pair_type(n)),
-                     z = { NULL, NULL };
-    if (!x.re || !y.re)
-        return false;
-    if (!aten_elements(x.re) || !aten_elements(y.re))
-        return aten_pair_result(g, n, 0, (struct aten_pair){ aten_scalar(g, x.re->type, 0), NULL });
-    z.re = aten_matmul(g, x.re, y.re, NULL, 1, 0);
-    if (x.im && y.im)
-        z.re = aten_matmul(g, x.im, y.im, z.re, -1, 1);
-    if (y.im)
-        z.im = aten_matmul(g, x.re, y.im, NULL, 1, 0);
-    if (x.im)
-        z.im = aten_matmul(g, x.im, y.re, z.im, 1, z.im ? 1 : 0);
-    return aten_pair_result(g, n, 0, z);
 }
 
 /* copy(self, src), fill(self, value), full(size, value), _to_copy(self): parameter: index of the value */

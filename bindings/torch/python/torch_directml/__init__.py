@@ -48,7 +48,7 @@ def _load():
 
 if not hasattr(torch, _DEVICE_TYPE):
     _load()
-    from . import dlpack as _dlpack, dml as _dml, sharing as _sharing
+    from . import dlpack as _dlpack, dml as _dml, nested as _nested, sharing as _sharing
 
     torch._register_device_module(_DEVICE_TYPE, _dml)
     torch.dml = _sys.modules["torch.dml"] = _dml  # regardless of the device's name

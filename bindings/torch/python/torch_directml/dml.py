@@ -296,7 +296,7 @@ def __getattr__(name):
     """Computes attributes on first access: the default generators, and the classes for Inductor."""
     if name == "default_generators":
         return tuple(_generator(index) for index in range(device_count()))
-    if name in ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen"):  # read by Inductor when it is loaded
+    if name in ("Scheduling", "PythonWrapperCodegen", "CppWrapperCodegen", "WrapperFxCodegen"):  # read by Inductor when it is loaded
         from . import inductor
         return getattr(inductor, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -25,5 +25,9 @@ class CppWrapperCodegen(PythonWrapperCodegen):
     pass
 
 
+class WrapperFxCodegen(PythonWrapperCodegen):  # torch 2.13 ignores the others without this one
+    pass
+
+
 # Inductor looks this up before the classes above.
 common.register_device_op_overrides(DEVICE_TYPE, common.DeviceOpOverrides())
