@@ -57,8 +57,8 @@ static void set_epilogue(struct check_rng *rng, uint32_t count, struct check_cas
 {
     static const uint8_t
         binary[] = { KERN_MAP_ADD, KERN_MAP_ADD, KERN_MAP_ADD, KERN_MAP_SUB, KERN_MAP_MIN, KERN_MAP_MAX },
-        unary[] = { KERN_MAP_RELU,    KERN_MAP_CLAMP, KERN_MAP_SWISH,  KERN_MAP_LEAKY_RELU,
-                    KERN_MAP_SIGMOID, KERN_MAP_ABS,   KERN_MAP_MULADD, KERN_MAP_HARD_SWISH };
+        unary[] = { KERN_MAP_RELU, KERN_MAP_CLAMP,  KERN_MAP_SWISH,      KERN_MAP_LEAKY_RELU, KERN_MAP_SIGMOID,
+                    KERN_MAP_ABS,  KERN_MAP_MULADD, KERN_MAP_HARD_SWISH, KERN_MAP_GELU };
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
     struct kern_op *op = &out->op;
     struct kern_map *map = &out->epilogue;

@@ -78,6 +78,10 @@ static void channels(struct check_rng *rng, struct kern_conv *conv, bool wide, b
         conv->groups = (uint32_t)base_align_up(conv->groups, 4);
     *in_group = depthwise ? 1 : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
     *out_group = depthwise ? 1 + check_pick(rng, 2) : 1 + check_pick(rng, check_chance(rng, 4) ? 40 : 6);
+    if (!depthwise && conv->groups > 1 && check_chance(rng, 2)) { /* groups of less than a vector */
+        conv->groups = 2 + check_pick(rng, 20);
+        *in_group = *out_group = check_chance(rng, 2) ? 4 : 2;
+    }
     if (wide) {
         conv->groups = 1;
         *in_group = (check_chance(rng, 3) ? 8 : 32) + check_pick(rng, 9);

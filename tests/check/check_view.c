@@ -173,8 +173,15 @@ void check_epilogue(struct check_rng *rng, struct check_case *c, const struct ke
     /* Two in a row; of numbers that are not negative, whose swish does not vanish. */
     if (map->inst[map->inst_count - 1].code != KERN_MAP_RELU || !check_chance(rng, 3))
         return;
-    const enum kern_map_code gate = check_chance(rng, 2) ? KERN_MAP_GELU : KERN_MAP_SWISH;
-    map->inst[map->inst_count] = (struct kern_map_inst){ (uint8_t)gate, f32, f32, { map->store[0] } };
-    map->inst[map->inst_count++].imm[0].f32 = 1.5f;
+    static const uint8_t gates[] = { KERN_MAP_GELU, KERN_MAP_SWISH, KERN_MAP_HARD_SWISH, KERN_MAP_HARD_SIGMOID,
+                                     KERN_MAP_SIGMOID };
+    const uint8_t gate = gates[check_pick(rng, 5)], value = map->store[0];
+    map->inst[map->inst_count] = (struct kern_map_inst){ gate, f32, f32, { value } };
+    map->inst[map->inst_count].imm[0].f32 = 1.5f;
+    map->inst[map->inst_count++].imm[1].f32 = 0.25f;
+    map->store[0]++;
+    if ((gate != KERN_MAP_SIGMOID && gate != KERN_MAP_HARD_SIGMOID) || check_chance(rng, 2))
+        return;
+    map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_MUL, f32, f32, { value, map->store[0] } };
     map->store[0]++;
 }

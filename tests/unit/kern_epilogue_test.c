@@ -12,7 +12,7 @@
 #define U8  DML_TENSOR_DATA_TYPE_UINT8
 #define I8  DML_TENSOR_DATA_TYPE_INT8
 
-enum { M = 5, K = 24, N = 96 }; /* N: two panels of columns */
+enum { M = 9, K = 24, N = 96 }; /* N: two panels of columns */
 
 /* Runs the row on `data`, inputs and then the output, if it takes the op. */
 static bool run_row(const struct kern_row *row, const struct kern_op *given, void *const *given_data, bool packs)
@@ -60,7 +60,8 @@ static uint32_t check_rows(const struct kern_op *op, void *const *data, const do
             continue;
         ran++;
         for (uint32_t e = 0; e < M * N && wrong == M * N; e++)
-            if (want[e] != want[e] ? y[e] == y[e] : !(fabs(y[e] - want[e]) <= most * fmax(1, fabs(want[e]))))
+            if (want[e] != want[e] ? y[e] == y[e]
+                                   : y[e] != want[e] && !(fabs(y[e] - want[e]) <= most * fmax(1, fabs(want[e]))))
                 wrong = e;
         TEST_FOR(wrong == M * N, "%s%s, %s %u, element %u: %g, not %g", rows[i / 2].name, i % 2 ? " packed" : "", what,
                  number, wrong, y[wrong % (M * N)], want[wrong % (M * N)]);
@@ -119,7 +120,13 @@ static double compute(const struct step *step, double x, double y)
     case KERN_MAP_SIGMOID:
         return 1 / (1 + exp(-x));
     case KERN_MAP_HARD_SIGMOID:
-        return fmax(0, fmin(1, step->p * x + step->q));
+        return x != x ? x : fmax(0, fmin(1, step->p * x + step->q));
+    case KERN_MAP_SWISH:
+        return x * (1 / (1 + exp(-step->p * x)));
+    case KERN_MAP_HARD_SWISH:
+        return x * fmax(0, fmin(1, step->p * x + step->q));
+    case KERN_MAP_GELU:
+        return 0.5 * x * (1 + erf(x * M_SQRT1_2));
     default: /* CONST */
         return step->p;
     }
@@ -246,6 +253,85 @@ static void test_gelu(void)
     }
 }
 
+enum { OF_GEMM, OF_POINTWISE, OF_FEW, OF_DEPTHWISE, OF_COUNT, FEW = 3 };
+
+/* Registers: 0 the sum, 1... what the steps give. */
+static const struct step curves[][2] = {
+    { { KERN_MAP_SWISH, 0, 0, 1, 0 } },
+    { { KERN_MAP_SWISH, 0, 0, -1.5f, 0 } },
+    { { KERN_MAP_GELU, 0, 0, 0, 0 } },
+    { { KERN_MAP_SIGMOID, 0, 0, 0, 0 } },
+    { { KERN_MAP_HARD_SIGMOID, 0, 0, 0.25f, 0.5f } },
+    { { KERN_MAP_HARD_SWISH, 0, 0, 1.0f / 6, 0.5f } },
+    { { KERN_MAP_SIGMOID, 0, 0, 0, 0 }, { KERN_MAP_MUL, 0, 1, 0, 0 } },
+    { { KERN_MAP_HARD_SIGMOID, 0, 0, 0.25f, 0.5f }, { KERN_MAP_MUL, 1, 0, 0, 0 } },
+};
+
+static uint32_t set_curve(struct kern_map *map, const struct step *steps)
+{
+    const uint32_t count = 1 + (steps[1].code == KERN_MAP_MUL);
+    *map = (struct kern_map){ .load_type = { F32 }, .inst_count = count, .store = { (uint8_t)count } };
+    for (uint32_t i = 0; i < count; i++) {
+        map->inst[i] = (struct kern_map_inst){ steps[i].code, F32, F32, { steps[i].x, steps[i].y }, { { 0 } } };
+        map->inst[i].imm[0].f32 = steps[i].p;
+        map->inst[i].imm[1].f32 = steps[i].q;
+    }
+    return count;
+}
+
+static void set_curved(struct kern_op *op, uint32_t kind)
+{
+    const uint32_t depth = kind == OF_FEW ? FEW : kind == OF_DEPTHWISE ? N : K;
+    op->kind = KERN_GEMM;
+    op->u.gemm = (struct kern_gemm){ .alpha = 1, .beta = 1, .has_c = true };
+    op->tensors[0] = view(F32, M, depth, depth, 1);
+    op->tensors[1] = view(F32, K, N, N, 1);
+    op->tensors[2] = view(F32, M, N, 0, 1);
+    op->tensors[3] = view(F32, M, N, N, 1);
+    if (kind == OF_GEMM)
+        return;
+    make_convolution(op);
+    op->u.conv.integer = false;
+    op->u.conv.has_bias = true;
+    op->u.conv.groups = kind == OF_DEPTHWISE ? N : 1;
+    const uint32_t each = kind == OF_DEPTHWISE ? 1 : depth;
+    op->tensors[1] = (struct kern_view){ F32, 4, { N, each, 1, 1 }, { each, 1, 1, 1 }, 0 };
+    op->tensors[2] = (struct kern_view){ F32, 4, { 1, N, 1, 1 }, { 0, 1, 0, 0 }, 0 };
+}
+
+/* Activations of products and convolutions, among whose sums are numbers far from zero, infinities and NaN. */
+static void test_curves(void)
+{
+    static const float far[] = { 1e5f, -1e20f, INFINITY, -INFINITY, NAN, 90, -88, -120 };
+    static float a[M * N], b[K * N], c[N], y[M * N];
+    static double want[M * N];
+    struct kern_map map;
+    struct kern_op op = { .input_count = 3, .output_count = 1, .epilogue = &map, .epilogue_input = 3 };
+    for (uint32_t i = 0; i < M * N; i++)
+        a[i] = (float)(i % 5) / 8;
+    for (uint32_t i = 0; i < K * N; i++)
+        b[i] = (float)(i % 13) / 16 - 0.375f;
+    for (uint32_t round = 0; round < ARRAY_SIZE(curves) * OF_COUNT * 2; round++) {
+        const uint32_t curve = round / 2 % ARRAY_SIZE(curves), kind = round / 2 / ARRAY_SIZE(curves);
+        const struct step *steps = curves[curve];
+        const uint32_t count = set_curve(&map, steps), depth = kind == OF_FEW ? FEW : kind == OF_DEPTHWISE ? 1 : K;
+        set_curved(&op, kind);
+        for (uint32_t n = 0; n < N; n++) /* none of a round's first ones is far */
+            c[n] = round % 2 && n % 7 == 3 ? far[n / 7 % ARRAY_SIZE(far)] : (float)(n % 9) / 2 - 2;
+        for (uint32_t e = 0; e < M * N; e++) {
+            const uint32_t row = e / N, n = e % N;
+            double sum = c[n];
+            for (uint32_t k = 0; k < depth; k++)
+                sum += kind == OF_DEPTHWISE ? (double)a[e] * b[n]
+                       : kind == OF_GEMM    ? (double)a[row * K + k] * b[k * N + n]
+                                            : (double)a[row * depth + k] * b[n * depth + k];
+            want[e] = compute(&steps[0], sum, sum);
+            want[e] = count == 2 ? sum * want[e] : want[e];
+        }
+        TEST(check_rows(&op, (void *[]){ a, b, c, y }, want, 2e-5, "curve, round", round) > 0);
+    }
+}
+
 /* ---- programs as steps ---- */
 
 /* Registers as above; `want`: the steps, 0 = not a chain of what is supported. */
@@ -359,5 +445,6 @@ int main(void)
     test_bounds();
     test_order();
     test_gelu();
+    test_curves();
     return test_result();
 }

@@ -4,9 +4,11 @@
 #include "kernels/conv/conv_plans.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/blocked_gemm.h"
+#include "kernels/row/curve.h"
 #include "kernels/row/epilogue_vec.h"
 #include "kernels/row/row.h"
 #include "kernels/row/window.h"
+#include "kernels/vec/vec_group.h"
 
 #define CONV_DW_INTEGERS KERN_ISA_PASTE(blocked_gemm_integers_, ISA)
 
@@ -251,11 +253,27 @@ struct dw_tile {
     int64_t x_step, y_step; /* from pixel to pixel: bytes; elements */
 };
 
+#define DW_ALL(value)                                                                                                  \
+    _Pragma("GCC unroll 14") for (int i = 0; i < pixels; i++)                                                          \
+    {                                                                                                                  \
+        const vec x = acc[i];                                                                                          \
+        acc[i] = (value);                                                                                              \
+    }
+
+DENSE_INLINE void dw_last_end(const struct dw_last *r, const struct dw_tile *t, int pixels, int64_t c, int64_t count,
+                              vec *acc)
+{
+    const struct kern_epilogue *post = &r->d.ends.post;
+    for (const struct kern_epilogue_step *step = post->step; step < post->step + post->count; step++)
+        KERN_EPILOGUE_STEP(step, DW_ALL);
+#pragma GCC unroll 14
+    for (int p = 0; p < pixels; p++)
+        vec_store_some(r->d.to, t->y, p * t->y_step + c, acc[p], count);
+}
+
 DENSE_INLINE void dw_last_vecs(DML_TENSOR_DATA_TYPE type, const struct dw_last *r, const struct dw_tile *t, int pixels,
                                int64_t c, int64_t count)
 {
-    const struct conv_dw_last *d = &r->d;
-    const vec low = vec_set(d->bounds.low), high = vec_set(d->bounds.high);
     const int64_t at = c * (type == DML_TENSOR_DATA_TYPE_FLOAT32 ? 4 : 2);
     vec acc[DW_PIXELS];
 #pragma GCC unroll 14
@@ -274,15 +292,66 @@ DENSE_INLINE void dw_last_vecs(DML_TENSOR_DATA_TYPE type, const struct dw_last *
         for (int p = 0; p < pixels; p++)
             acc[p] = vec_fma(w, vec_load_some(type, r->parts[k].x[p] + at, 0, count), acc[p]);
     }
+    dw_last_end(r, t, pixels, c, count, acc);
+}
+
+/* x of the pixels, `step` bytes apart if they are at constant distances, of groups of `depth` channels. */
+#define DW_GROUP_TAP(from)                                                                                             \
+    do {                                                                                                               \
+        vec x[DW_PIXELS];                                                                                              \
+        _Pragma("GCC unroll 14") for (int p = 0; p < pixels; p++) x[p] =                                               \
+            vec_load_some(DML_TENSOR_DATA_TYPE_FLOAT32, from, 0, count);                                               \
+        _Pragma("GCC unroll 4") for (int j = 0; j < depth; j++)                                                        \
+        {                                                                                                              \
+            const vec factor = vec_load(w + j * d->pitch);                                                             \
+            _Pragma("GCC unroll 14") for (int p = 0; p < pixels; p++) acc[p] =                                         \
+                vec_fma(factor, vec_group(x[p], depth, j), acc[p]);                                                    \
+        }                                                                                                              \
+    } while (0)
+
+/* Groups of 2 or 4 channels of FLOAT32. */
+DENSE_INLINE void dw_last_group_vecs(int depth, const struct dw_last *r, const struct dw_tile *t, int pixels, int64_t c,
+                                     int64_t count)
+{
+    const struct conv_dw_last *d = &r->d;
+    const int64_t at = c * 4;
+    vec acc[DW_PIXELS];
 #pragma GCC unroll 14
     for (int p = 0; p < pixels; p++)
-        vec_store_some(d->to, t->y, p * t->y_step + c, kern_bounds_vec(d->bounds.kind, low, high, acc[p]), count);
+        acc[p] = vec_load(r->bias + c);
+    for (int64_t k = 0; k < r->tap_count; k++) {
+        const char *from = t->x + r->taps[k].x + at;
+        const float *w = r->weights + r->taps[k].w + c;
+        DW_GROUP_TAP(from + p * t->x_step);
+    }
+    for (int64_t k = 0; k < r->part_count; k++) {
+        const float *w = r->weights + r->parts[k].w + c;
+        DW_GROUP_TAP(r->parts[k].x[p] + at);
+    }
+    dw_last_end(r, t, pixels, c, count, acc);
+}
+
+DENSE_INLINE void dw_last_group_tile(int depth, const struct dw_last *r, const struct dw_tile *t, int pixels)
+{
+    const int64_t channels = r->d.s.out_channels;
+    int64_t c = 0;
+    for (; c + VEC <= channels; c += VEC)
+        dw_last_group_vecs(depth, r, t, pixels, c, VEC);
+    if (c < channels)
+        dw_last_group_vecs(depth, r, t, pixels, c, channels - c);
 }
 
 DENSE_INLINE void dw_last_tile(DML_TENSOR_DATA_TYPE type, const struct dw_last *r, const struct dw_tile *t, int pixels)
 {
     const int64_t channels = r->d.s.groups;
     int64_t c = 0;
+    if (type == DML_TENSOR_DATA_TYPE_FLOAT32 && r->d.s.in_group > 1) {
+        if (r->d.s.in_group == 4)
+            dw_last_group_tile(4, r, t, pixels);
+        else
+            dw_last_group_tile(2, r, t, pixels);
+        return;
+    }
     for (; c + VEC <= channels; c += VEC)
         dw_last_vecs(type, r, t, pixels, c, VEC);
     if (c < channels)
@@ -325,7 +394,7 @@ static void dw_last_taps(struct dw_last *r, const struct dw_phase *phase, int64_
             if (begin >= end)
                 continue;
             const int64_t from = (down * s->x[3] + at * s->x[4]) * r->x_bytes;
-            const int64_t w = (k1 * s->kernel[2] + k2) * r->d.pitch;
+            const int64_t w = (k1 * s->kernel[2] + k2) * s->in_group * r->d.pitch;
             if (begin == 0 && end == count) { /* counted from the tile's first pixel */
                 const int64_t tile = first * phase->x_step * s->x[4] * r->x_bytes;
                 r->taps[r->tap_count++] = (struct conv_dw_last_tap){ from - tile, w };
@@ -338,6 +407,17 @@ static void dw_last_taps(struct dw_last *r, const struct dw_phase *phase, int64_
                     p < begin || p >= end ? r->zeros : phase->x + from + p * phase->x_step * s->x[4] * r->x_bytes;
         }
     }
+}
+
+/* Results of a tile, in the first-level cache. */
+static void dw_last_curve(const struct conv_dw_last *d, const struct dw_tile *t, int64_t pixels)
+{
+    const uint32_t channels = d->s.out_channels;
+    if (t->y_step == channels)
+        curve_tile(&d->ends.curve, (uint32_t)pixels * channels, t->y);
+    else
+        for (int64_t p = 0; p < pixels; p++)
+            curve_tile(&d->ends.curve, channels, (float *)t->y + p * t->y_step);
 }
 
 static void dw_last_phase(struct dw_last *r, const struct dw_phase *phase, void *y, int64_t y_step)
@@ -355,6 +435,8 @@ static void dw_last_phase(struct dw_last *r, const struct dw_phase *phase, void 
         inner = has_all;
         const struct dw_tile t = { phase->x + i * step, (char *)y + i * y_step * to, step, y_step };
         VEC_BY_TYPE(type, dw_last_pixels, r, &t, count);
+        if (r->d.ends.curved)
+            dw_last_curve(&r->d, &t, count);
     }
 }
 
@@ -364,8 +446,8 @@ static void dw_last_row(struct dw_last *r, int64_t n, int64_t row)
     const struct kern_op *op = r->call->op;
     const int64_t phases = s->transposed ? s->stride[2] : 1, y_at = n * s->y[0] + row * s->y[3];
     const int64_t bytes = kern_type_bytes(r->d.to);
-    char *y = r->d.post ? (char *)r->line : (char *)r->call->data[op->input_count] + y_at * bytes;
-    const int64_t y_step = r->d.post ? (int64_t)s->out_channels : s->y[4];
+    char *y = r->d.through_line ? (char *)r->line : (char *)r->call->data[op->input_count] + y_at * bytes;
+    const int64_t y_step = r->d.through_line ? (int64_t)s->out_channels : s->y[4];
     struct dw_phase p = { .x = (const char *)r->call->data[0] + n * s->x[0] * r->x_bytes, .row = row };
     p.taps[1] = s->kernel[1];
     if (!s->transposed)
@@ -376,9 +458,10 @@ static void dw_last_row(struct dw_last *r, int64_t n, int64_t row)
         conv_dw_last_inner(s, p.first, p.count, p.inner);
         dw_last_phase(r, &p, y + p.first * y_step * bytes, phases * y_step);
     }
-    if (r->d.post) {
+    if (r->d.through_line) {
         const int64_t count = s->out[2] * s->out_channels;
-        dense_finish_line(r->call, (float *)r->call->worker_scratch + r->d.epilogue, r->line, count);
+        if (r->d.post)
+            dense_finish_line(r->call, (float *)r->call->worker_scratch + r->d.epilogue, r->line, count);
         dense_store_row(r->call->data[op->input_count], y_at, 1, op->tensors[op->input_count].type, (uint32_t)count,
                         r->line);
     }

@@ -42,7 +42,7 @@ static bool shape_suits(const struct conv_shape *s)
 static bool ends_in_registers(const struct kern_op *op, struct conv_last *p)
 {
     const struct kern_view *y = &op->tensors[op->input_count];
-    if (y->type != DML_TENSOR_DATA_TYPE_FLOAT32 || y->strides[1] != 1 || !conv_epilogue_init(op, &p->epilogue.post))
+    if (y->type != DML_TENSOR_DATA_TYPE_FLOAT32 || y->strides[1] != 1 || !p->in_tile)
         return false;
     for (uint32_t i = 0; i < p->epilogue.post.count; i++) {
         const struct kern_view *added = &op->tensors[p->epilogue.post.step[i].tensor];
@@ -172,9 +172,11 @@ bool conv_last_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, str
         (op->u.conv.has_bias && op->tensors[2].sizes[1] != s->out_channels))
         return false;
     p->phases = s->transposed ? s->stride[2] : 1;
+    p->in_tile = conv_tile_epilogue(op, &p->epilogue);
     p->end = ends_in_registers(op, p)                                 ? CONV_LAST_REGISTERS
              : !op->epilogue || op->epilogue_input == op->input_count ? CONV_LAST_LINE
                                                                       : CONV_LAST_ROWS;
+    p->in_tile = p->end == CONV_LAST_REGISTERS || conv_tile_epilogue_alone(op, &p->epilogue);
     input_init(op, p);
     p->width = CONV_PW_VECS * lanes;
     p->panels = (s->out_group + p->width - 1) / p->width;

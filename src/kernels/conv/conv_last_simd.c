@@ -203,7 +203,7 @@ static void finish_line(const struct last_run *r, const int64_t *out, int64_t ch
     float *results = r->scratch + p->results, *line = r->scratch + p->line, *finish = r->scratch + p->finish;
     if (p->end == CONV_LAST_LINE) {
         struct tile_to to = { r->call->data[op->input_count], y->type, 0, p->s.y[4], p->s.y[1] };
-        if (op->epilogue)
+        if (op->epilogue && !p->in_tile)
             dense_finish_line(r->call, finish, results, r->size[2] * p->width);
         for (int64_t i = 0; i < r->size[2]; i += VEC)
             for (int64_t c = 0; c < used; c += VEC) {
@@ -291,7 +291,7 @@ static void last_unit(struct last_run *r, int64_t unit)
     l.t.y_step = p->phases * (direct ? s->y[4] : p->width);
     l.t.k = (uint32_t)p->run;
     l.t.used = (uint32_t)(direct ? used : p->width);
-    l.t.epilogue = direct ? &p->epilogue : &none;
+    l.t.epilogue = p->in_tile ? &p->epilogue : &none;
     const float *next = l.t.b + p->panel_floats;
     for (int64_t line = 0; line < r->size[0] * r->size[1]; line++) {
         const int64_t out[] = { r->low[0] + line / r->size[1], r->low[1] + line % r->size[1] * p->step, r->low[2] };

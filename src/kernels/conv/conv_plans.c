@@ -71,11 +71,12 @@ static bool cin_shape_fits(const struct conv_shape *s)
     return small && s->in_channels * s->kernel[1] * s->kernel[2] <= CIN_TAPS_MAX;
 }
 
-/* Clamps are applied in registers. Other programs (`post`) run over contiguous lines of results, and read nothing
- * else. */
-static bool end_fits(const struct kern_op *op, struct kern_bounds *bounds, bool *post)
+/* Steps are applied to tiles. Other programs (`post`) run over contiguous lines of results, and read nothing else. */
+static bool end_fits(const struct kern_op *op, struct conv_pw_epilogue *ends, bool *post)
 {
-    *post = !kern_epilogue_bounds(op, bounds);
+    *post = !conv_tile_epilogue_alone(op, ends);
+    if (*post)
+        *ends = (struct conv_pw_epilogue){ 0 };
     return !*post || op->epilogue_input == op->input_count;
 }
 
@@ -83,7 +84,7 @@ static bool cin_output_fits(const struct kern_op *op, struct conv_small_cin *f)
 {
     const struct conv_shape *s = &f->s;
     const bool pixels = s->y[1] == 1 || s->out_channels == 1, planes = s->y[4] == 1 || s->out[2] == 1;
-    if (!end_fits(op, &f->bounds, &f->post))
+    if (!end_fits(op, &f->ends, &f->post))
         return false;
     f->direct = pixels && !f->post;
     return planes || (pixels && (!f->post || s->y[4] == (int64_t)s->out_channels));
@@ -272,11 +273,18 @@ enum {
     LAST_ROW_MAX = 1 << 30, /* results */
 };
 
-/* One channel per group, two dimensions at most, channels innermost in X and Y. */
+/* One channel per group, or 2 or 4 (vec/vec_group.h). */
+static bool last_groups_suit(const struct kern_op *op, const struct conv_shape *s)
+{
+    const bool few = s->in_group == 2 || s->in_group == 4;
+    return s->in_group == s->out_group && s->groups > 1 && s->out_channels <= LAST_CHANNELS_MAX &&
+           (s->in_group == 1 || (few && !s->transposed && op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32));
+}
+
+/* Two dimensions at most, channels innermost in X and Y. */
 static bool last_shape_suits(const struct conv_shape *s)
 {
-    bool suits = s->in_group == 1 && s->out_group == 1 && s->groups > 1 && s->kernel[0] == 1 && s->in[0] == 1 &&
-                 s->out[0] == 1 && !s->pad[0] && s->x[1] == 1 && s->y[1] == 1 && s->groups <= LAST_CHANNELS_MAX;
+    bool suits = s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] && s->x[1] == 1 && s->y[1] == 1;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         suits = suits && s->in[d] <= EXTENT_MAX && s->out[d] <= EXTENT_MAX && s->kernel[d] <= EXTENT_MAX &&
                 s->stride[d] <= EXTENT_MAX && s->dilation[d] <= EXTENT_MAX && s->pad[d] <= EXTENT_MAX &&
@@ -287,31 +295,33 @@ static bool last_shape_suits(const struct conv_shape *s)
 bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
 {
     *d = (struct conv_dw_last){ .w_type = op->tensors[1].type, .to = op->tensors[op->input_count].type };
-    if (op->u.conv.integer || !dense_short_floats(op) || !conv_shape_init(op, &d->s) || !last_shape_suits(&d->s) ||
-        !end_fits(op, &d->bounds, &d->post))
+    if (op->u.conv.integer || !dense_short_floats(op) || !conv_shape_init(op, &d->s) || !last_groups_suit(op, &d->s) ||
+        !last_shape_suits(&d->s) || !end_fits(op, &d->ends, &d->post))
         return false;
     const uint64_t taps = (uint64_t)(d->s.kernel[1] * d->s.kernel[2]), words = sizeof(int64_t) / sizeof(float);
-    const uint64_t row = (uint64_t)d->s.out[2] * d->s.groups;
+    const uint64_t row = (uint64_t)d->s.out[2] * d->s.out_channels;
     d->taps = (int64_t)taps;
-    d->pitch = (int64_t)base_align_up(d->s.groups, LAST_LANES);
-    d->to = d->post ? DML_TENSOR_DATA_TYPE_FLOAT32 : d->to;
-    d->weights = dense_take(&d->floats, op->packed_input == 2 ? 0 : taps * (uint64_t)d->pitch, LAST_LANES);
+    d->pitch = (int64_t)base_align_up(d->s.out_channels, LAST_LANES);
+    d->through_line = d->post || (d->ends.curved && d->to != DML_TENSOR_DATA_TYPE_FLOAT32);
+    d->to = d->through_line ? DML_TENSOR_DATA_TYPE_FLOAT32 : d->to;
+    d->weights =
+        dense_take(&d->floats, op->packed_input == 2 ? 0 : taps * d->s.in_group * (uint64_t)d->pitch, LAST_LANES);
     d->bias = dense_take(&d->floats, (uint64_t)(d->pitch), LAST_LANES);
     d->zeros = dense_take(&d->floats, (uint64_t)(d->pitch), LAST_LANES);
     d->list = dense_take(&d->floats, taps * 2 * words, LAST_LANES);
     d->parts = dense_take(&d->floats, taps * (CONV_DW_LAST_PIXELS + 1) * words, LAST_LANES);
-    d->line = dense_take(&d->floats, d->post ? row : 0, LAST_LANES);
+    d->line = dense_take(&d->floats, d->through_line ? row : 0, LAST_LANES);
     d->epilogue = d->floats;
-    return d->taps * d->pitch <= INT32_MAX / (int64_t)sizeof(float) && row <= LAST_ROW_MAX &&
-           (!d->post || d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels);
+    return d->taps * d->s.in_group * d->pitch <= INT32_MAX / (int64_t)sizeof(float) && row <= LAST_ROW_MAX &&
+           (!d->through_line || d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels);
 }
 
 static uint64_t last_plan(const struct kern_op *op, const struct conv_dw_last *d, struct kern_work *out)
 {
     *out = (struct kern_work){ .units = (uint64_t)d->s.batch * (uint64_t)d->s.out[1] };
-    out->grain = dense_grain((uint64_t)(d->taps * d->pitch / 4) * (uint64_t)d->s.out[2]);
+    out->grain = dense_grain((uint64_t)(d->taps * d->s.in_group * d->pitch / 4) * (uint64_t)d->s.out[2]);
     out->worker_scratch_bytes = (uint64_t)d->floats * sizeof(float) + (d->post ? dense_epilogue_bytes(op) : 0);
-    return (uint64_t)(d->taps * d->pitch) * sizeof(float);
+    return (uint64_t)(d->taps * d->s.in_group * d->pitch) * sizeof(float);
 }
 
 void conv_dw_last_inner(const struct conv_shape *s, int64_t first, int64_t count, int64_t *out)
@@ -333,13 +343,13 @@ void conv_dw_last_pack(const struct conv_dw_last *d, const void *source, float *
 {
     const struct conv_shape *s = &d->s;
     const bool floats = d->w_type == DML_TENSOR_DATA_TYPE_FLOAT32;
-    for (int64_t t = 0; t < d->taps; t++, packed += d->pitch) {
-        const int64_t tap = s->flip ? d->taps - 1 - t : t;
-        const int64_t from = tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
+    for (int64_t t = 0; t < d->taps * s->in_group; t++, packed += d->pitch) {
+        const int64_t k = t / s->in_group, tap = s->flip ? d->taps - 1 - k : k;
+        const int64_t from = tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4] + t % s->in_group * s->w[1];
         for (int64_t c = 0; c < d->pitch; c++)
-            packed[c] = c >= s->groups ? 0
-                        : floats       ? ((const float *)source)[from + c * s->w[0]]
-                                       : (float)dense_load(source, from + c * s->w[0], d->w_type);
+            packed[c] = c >= s->out_channels ? 0
+                        : floats             ? ((const float *)source)[from + c * s->w[0]]
+                                             : (float)dense_load(source, from + c * s->w[0], d->w_type);
     }
 }
 

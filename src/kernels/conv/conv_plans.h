@@ -25,10 +25,13 @@
 #define CONV_PW_ROWS_MAX  14
 #define CONV_PW_LANES_MAX 16
 
-/* The epilogue as steps on a tile. */
+/* The epilogue as steps on a tile in registers, tensors in `post` being added or multiplied, then perhaps a curve
+ * (row/curve.h) on the tile's rows in memory. */
 struct conv_pw_epilogue {
     struct kern_epilogue post;
-    int64_t step[CONV_EPILOGUE_MAX]; /* of a tensor that is added, from pixel to pixel */
+    int64_t step[CONV_EPILOGUE_MAX]; /* of a tensor, from pixel to pixel */
+    bool curved;
+    struct kern_epilogue_step curve;
 };
 
 #define CONV_PW_TURNED             8                                          /* tiles that are transposed at once */
@@ -44,13 +47,16 @@ struct conv_pw {
     /* X's copy, the tiles of a block, and results before they are transposed: in the worker's scratch, in floats */
     uint64_t copy, turned, floats;
     struct conv_pw_epilogue epilogue;
-    bool gelu; /* follows the epilogue, on tiles that are in the first-level cache */
 };
 
 /* false: not such a convolution. `rows` and `lanes`: of the instruction set. */
 bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_pw *out);
 
-/* false if the epilogue is anything else. */
+/* false if the epilogue is anything else; tensors are FLOAT32 of Y's rank, their `step` is not set. */
+bool conv_tile_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out);
+/* Likewise, without tensors. */
+bool conv_tile_epilogue_alone(const struct kern_op *op, struct conv_pw_epilogue *out);
+/* Likewise; tensors are pixels, or one for all. */
 bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out);
 
 /* W [columns, k] as panels [k][width], zeros behind the last column. */
@@ -99,16 +105,18 @@ DENSE_INLINE uint64_t conv_dw_up_floats(const struct conv_shape *s, const struct
 
 /* Depthwise convolution in NHWC, of 16 or 32 bits, also transposed: vectors of channels, some pixels of a row at a
  * time; for transposed ones, pixels with the same remainder modulo the stride, which have the same taps. Weights are
- * packed to [taps][channels], padded by a whole vector. */
+ * packed to [taps][channels], padded by a whole vector. Also groups of 2 or 4 channels of FLOAT32: every tap has that
+ * number of rows of weights, the i-th of which is multiplied with the i-th channel of each group. */
 
 #define CONV_DW_LAST_PIXELS 14 /* most of a tile */
 
 struct conv_dw_last {
     struct conv_shape s;
-    int64_t taps, pitch; /* pitch: floats of one tap's weights */
-    bool post;           /* results end in another program than clamps, run over each row */
-    struct kern_bounds bounds;
-    DML_TENSOR_DATA_TYPE w_type, to; /* to: destination of tiles */
+    int64_t taps, pitch;             /* pitch: floats of a row of weights */
+    bool post;                       /* results end in another program, run over each row */
+    struct conv_pw_epilogue ends;    /* otherwise */
+    DML_TENSOR_DATA_TYPE w_type, to; /* to: destination of tiles, a line of FLOAT32 if Y is not */
+    bool through_line;
     /* offsets in the worker's scratch, in floats; weights: if they are not packed once */
     uint64_t weights, bias, zeros, list, parts, line, epilogue, floats;
 };
@@ -149,11 +157,11 @@ void conv_dw_last_inner(const struct conv_shape *s, int64_t first, int64_t count
 struct conv_small_cin {
     struct conv_shape s;
     int64_t taps, blocks;
-    int64_t rows, bands;    /* output rows of a band; bands of an image */
-    int64_t pitch, in_rows; /* floats of one channel's row in the copy; rows there */
-    bool direct;            /* results are written to Y directly */
-    bool post;              /* they end in another program than clamps */
-    struct kern_bounds bounds;
+    int64_t rows, bands;          /* output rows of a band; bands of an image */
+    int64_t pitch, in_rows;       /* floats of one channel's row in the copy; rows there */
+    bool direct;                  /* results are written to Y directly */
+    bool post;                    /* they end in another program */
+    struct conv_pw_epilogue ends; /* otherwise */
     /* offsets in the worker's scratch, in floats; weights: if they are not packed once */
     uint64_t image, bias, offsets, results, weights, epilogue, floats;
 };
@@ -192,7 +200,7 @@ bool conv_small_cout_init(const struct kern_op *op, struct conv_small_cout *out)
 
 enum conv_last_end {
     CONV_LAST_REGISTERS, /* results go from registers to Y */
-    CONV_LAST_LINE,      /* the epilogue reads nothing else: it runs over a line of a panel's results */
+    CONV_LAST_LINE,      /* they are converted or transposed; the epilogue reads nothing else */
     CONV_LAST_ROWS,      /* channel by channel */
 };
 
@@ -200,9 +208,10 @@ struct conv_last {
     struct conv_shape s;
     bool copies;
     enum conv_last_end end;
-    struct conv_pw_epilogue epilogue; /* in registers */
-    int64_t phases;                   /* remainders that the pixels of a line have */
-    int64_t pixel;                    /* floats from pixel to pixel of X, or of its copy */
+    bool in_tile; /* the epilogue is applied to tiles */
+    struct conv_pw_epilogue epilogue;
+    int64_t phases;    /* remainders that the pixels of a line have */
+    int64_t pixel;     /* floats from pixel to pixel of X, or of its copy */
     int64_t taps, run; /* contiguous elements of X that are multiplied with the same number of rows of a panel */
     int64_t width, panels, panel_floats; /* panels: of a group */
     int64_t size[3], bands[3];           /* output pixels of a band; bands of an image */

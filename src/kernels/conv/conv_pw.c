@@ -41,18 +41,18 @@ bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step)
     return view->type == DML_TENSOR_DATA_TYPE_FLOAT32 && conv_pixels(view, out_step);
 }
 
-/* Steps that conv_pw_finish and the like apply to vectors in registers. */
-#define REGISTER_STEPS                                                                                                 \
+/* Steps that conv_pw_finish and the like apply to vectors in registers; mul: the operands of products. */
+#define REGISTER_STEPS(mul)                                                                                            \
     [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE, [KERN_MAP_LEAKY_RELU] = KERN_EPILOGUE_VALUE,                                \
     [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE, [KERN_MAP_CLAMP_NAN] = KERN_EPILOGUE_VALUE,                                \
+    [KERN_MAP_HARD_SIGMOID] = KERN_EPILOGUE_VALUE, [KERN_MAP_HARD_SWISH] = KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE,   \
     [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE, [KERN_MAP_ADD] = KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR,             \
-    [KERN_MAP_MUL] = KERN_EPILOGUE_NUMBER, [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER,                                      \
-    [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER, [KERN_MAP_MIN_NAN] = KERN_EPILOGUE_NUMBER,                                  \
-    [KERN_MAP_MAX_NAN] = KERN_EPILOGUE_NUMBER
+    [KERN_MAP_MUL] = (mul), [KERN_MAP_MIN] = KERN_EPILOGUE_NUMBER, [KERN_MAP_MAX] = KERN_EPILOGUE_NUMBER,              \
+    [KERN_MAP_MIN_NAN] = KERN_EPILOGUE_NUMBER, [KERN_MAP_MAX_NAN] = KERN_EPILOGUE_NUMBER
 
 bool conv_epilogue_steps(const struct kern_op *op, struct kern_epilogue *out)
 {
-    static const struct kern_epilogue_support support = { CONV_EPILOGUE_MAX, { REGISTER_STEPS } };
+    static const struct kern_epilogue_support support = { CONV_EPILOGUE_MAX, { REGISTER_STEPS(KERN_EPILOGUE_NUMBER) } };
     return kern_epilogue_match(op, &support, out);
 }
 
@@ -97,39 +97,52 @@ static bool layouts_init(const struct kern_op *op, struct conv_pw *out)
     return true;
 }
 
+/* One for all pixels. */
+static bool is_repeated(const struct kern_view *view)
+{
+    bool result = view->strides[1] == 1 || view->sizes[1] == 1;
+    for (uint32_t d = 0; d < view->rank; d++)
+        result = result && (d == 1 || view->sizes[d] == 1 || view->strides[d] == 0);
+    return result;
+}
+
 static bool find_added(const struct kern_op *op, struct conv_pw_epilogue *out)
 {
     bool result = true;
     for (uint32_t i = 0; result && i < out->post.count; i++) {
-        uint32_t tensor = out->post.step[i].tensor;
+        const struct kern_view *view = &op->tensors[out->post.step[i].tensor];
         out->step[i] = 0;
-        result = !tensor || conv_pw_pixels(&op->tensors[tensor], &out->step[i]);
+        result = !out->post.step[i].tensor || conv_pw_pixels(view, &out->step[i]) || is_repeated(view);
     }
     return result;
 }
 
-bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out)
+bool conv_tile_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out)
 {
-    return conv_epilogue_init(op, &out->post) && find_added(op, out);
-}
-
-/* An epilogue that ends in GELU, which needs too many registers to be applied to a tile there. SWISH is not faster so
- * than as a step of its own. */
-static bool ends_in_gelu(const struct kern_op *op, struct conv_pw *out)
-{
-    static const struct kern_epilogue_support support = { CONV_EPILOGUE_MAX,
-                                                          { REGISTER_STEPS, [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE } };
-    struct kern_epilogue *post = &out->epilogue.post;
-    uint32_t found = 0;
+    static const struct kern_epilogue_support support = {
+        CONV_EPILOGUE_MAX, { REGISTER_STEPS(KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR), KERN_EPILOGUE_CURVES }
+    };
+    struct kern_epilogue *post = &out->post;
+    uint32_t curves = 0;
+    *out = (struct conv_pw_epilogue){ 0 };
     if (!kern_epilogue_match(op, &support, post) || !added_fit(op, post))
         return false;
     for (uint32_t i = 0; i < post->count; i++)
-        found += post->step[i].code == KERN_MAP_GELU;
-    if (found != 1 || post->step[post->count - 1].code != KERN_MAP_GELU)
-        return false;
-    post->count--;
-    out->gelu = true;
-    return find_added(op, &out->epilogue);
+        curves += kern_is_curve(post->step[i].code);
+    out->curved = curves && kern_is_curve(post->step[post->count - 1].code);
+    if (out->curved)
+        out->curve = post->step[--post->count];
+    return curves == out->curved;
+}
+
+bool conv_tile_epilogue_alone(const struct kern_op *op, struct conv_pw_epilogue *out)
+{
+    return (!op->epilogue || op->epilogue_input == op->input_count) && conv_tile_epilogue(op, out);
+}
+
+bool conv_pw_epilogue(const struct kern_op *op, struct conv_pw_epilogue *out)
+{
+    return conv_tile_epilogue(op, out) && find_added(op, out);
 }
 
 bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struct conv_pw *out)
@@ -137,8 +150,7 @@ bool conv_pw_init(const struct kern_op *op, uint32_t rows, uint32_t lanes, struc
     const struct conv_shape *s = &out->s;
     *out = (struct conv_pw){ 0 };
     if (!conv_has_type(op, DML_TENSOR_DATA_TYPE_FLOAT32) || !conv_shape_init(op, &out->s) || !conv_is_pointwise(s) ||
-        memcmp(s->in, s->out, sizeof(s->in)) != 0 ||
-        (!conv_pw_epilogue(op, &out->epilogue) && !ends_in_gelu(op, out)) || !layouts_init(op, out))
+        memcmp(s->in, s->out, sizeof(s->in)) != 0 || !conv_pw_epilogue(op, &out->epilogue) || !layouts_init(op, out))
         return false;
     const uint64_t images = out->x_planes || out->y_planes ? s->batch : 1;
     uint32_t width = CONV_PW_VECS * lanes;
@@ -244,11 +256,8 @@ static bool up_shape_fits(const struct conv_shape *s)
 /* Results are written from registers to Y, with clamps and similar applied. */
 static bool ends_in_registers(const struct kern_op *op, struct conv_up *u)
 {
-    bool ends = op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
-                conv_epilogue_init(op, &u->tile_epilogue.post);
-    for (uint32_t i = 0; ends && i < u->tile_epilogue.post.count; i++)
-        ends = !u->tile_epilogue.post.step[i].tensor;
-    return ends;
+    return op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_FLOAT32 &&
+           conv_tile_epilogue_alone(op, &u->tile_epilogue);
 }
 
 static void bands_init(struct conv_up *u)

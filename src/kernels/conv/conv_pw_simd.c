@@ -4,7 +4,6 @@
 #include "kernels/conv/conv_pw_tile.h"
 #include "kernels/row/row.h"
 #include "kernels/row/tile_store.h"
-#include "kernels/vec/fmath.h"
 
 #define PW_PITCH CONV_PW_PITCH(CONV_PW_ROWS, VEC)
 
@@ -73,33 +72,6 @@ static void conv_pw_turn(const struct kern_call *call, const struct conv_pw *p, 
     turned->count = 0;
 }
 
-static bool conv_pw_within(const float *row, uint32_t count, float bound)
-{
-    uint32_t beyond = 0;
-    for (uint32_t c = 0; c < count; c++)
-        beyond |= !(fmath_abs(row[c]) <= bound); /* including NaN */
-    return !beyond;
-}
-
-DENSE_INLINE void conv_pw_gelu_row(uint32_t count, float *row)
-{
-    if (conv_pw_within(row, count, FMATH_NEAR_GELU))
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = fmath_gelu_near(row[c]);
-    else
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = fmath_gelu(row[c]);
-}
-
-static void conv_pw_gelu(const struct conv_pw_tile *t, uint32_t rows)
-{
-    for (uint32_t r = 0; r < rows; r++)
-        if (t->used == CONV_PW_VECS * VEC)
-            conv_pw_gelu_row(CONV_PW_VECS * VEC, t->y + r * t->y_step);
-        else
-            conv_pw_gelu_row(t->used, t->y + r * t->y_step);
-}
-
 /* Tile number `row` of all, columns of panel number `panel`; it is the `part`-th of `parts` that use the panel. */
 static void conv_pw_one(const struct kern_call *call, const struct conv_pw *p, uint64_t row, uint32_t panel,
                         uint32_t part, uint32_t parts, struct conv_pw_turned *turned)
@@ -132,8 +104,6 @@ static void conv_pw_one(const struct kern_call *call, const struct conv_pw *p, u
     } else {
         conv_pw_tile(&t, rows);
     }
-    if (p->gelu)
-        conv_pw_gelu(&t, rows);
 }
 
 /* Of one panel of a block, `vecs` vectors wide: the tiles that start in [begin, end), counted in vectors. */

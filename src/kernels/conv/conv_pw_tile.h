@@ -4,6 +4,7 @@
 #define KERNELS_CONV_PW_TILE_H
 
 #include "kernels/conv/conv_plans.h"
+#include "kernels/row/curve.h"
 #include "kernels/row/epilogue_vec.h"
 #include "kernels/gemm/ukernel.h"
 
@@ -44,6 +45,16 @@ DENSE_INLINE vec conv_pw_added(const struct conv_pw_tile *t, uint32_t i, uint32_
         sums[r][v] = (value);                                                                                          \
     }
 
+/* The whole tile as one row: its vectors do not depend on each other. */
+DENSE_INLINE void conv_pw_curve(const struct kern_epilogue_step *curve, vec (*sums)[UKERNEL_VECS], uint32_t rows,
+                                uint32_t vecs)
+{
+    float tile[UKERNEL_ROWS * UKERNEL_VECS * VEC];
+    CONV_PW_EACH_ROW CONV_PW_EACH_VEC vec_store(tile + (r * vecs + v) * VEC, sums[r][v]);
+    curve_tile(curve, rows * vecs * VEC, tile);
+    CONV_PW_EACH_ROW CONV_PW_EACH_VEC sums[r][v] = vec_load(tile + (r * vecs + v) * VEC);
+}
+
 DENSE_INLINE void conv_pw_finish(const struct conv_pw_tile *t, vec (*sums)[UKERNEL_VECS], uint32_t rows, uint32_t vecs,
                                  bool whole)
 {
@@ -53,10 +64,13 @@ DENSE_INLINE void conv_pw_finish(const struct conv_pw_tile *t, vec (*sums)[UKERN
             KERN_EPILOGUE_STEP(step, CONV_PW_ALL);
             continue;
         }
-        CONV_PW_EACH_ROW
-        CONV_PW_EACH_VEC
-        sums[r][v] += conv_pw_added(t, i, r, v * VEC, whole || v + 1 < vecs);
+        if (step->code == KERN_MAP_MUL)
+            CONV_PW_EACH_ROW CONV_PW_EACH_VEC sums[r][v] *= conv_pw_added(t, i, r, v * VEC, whole || v + 1 < vecs);
+        else
+            CONV_PW_EACH_ROW CONV_PW_EACH_VEC sums[r][v] += conv_pw_added(t, i, r, v * VEC, whole || v + 1 < vecs);
     }
+    if (t->epilogue->curved)
+        conv_pw_curve(&t->epilogue->curve, sums, rows, vecs);
     CONV_PW_EACH_ROW
     CONV_PW_EACH_VEC
     {

@@ -5,6 +5,7 @@
 #define KERNELS_CONV_SMALL_CIN_TILE_H
 
 #include "kernels/conv/conv_plans.h"
+#include "kernels/row/curve.h"
 #include "kernels/row/epilogue_vec.h"
 #include "kernels/row/row.h"
 
@@ -40,31 +41,36 @@ struct small_cin_tile {
     int64_t pixels;
 };
 
-/* kind: a constant. */
-DENSE_INLINE void small_cin_bound(enum kern_bounds_kind kind, const struct kern_bounds *bounds,
-                                  vec acc[CIN_PIXELS][CIN_VECS], int pixels, int vecs)
+/* The whole tile as one row. */
+DENSE_INLINE void small_cin_curve(const struct kern_epilogue_step *curve, vec acc[CIN_PIXELS][CIN_VECS], int pixels,
+                                  int vecs)
 {
-    const vec low = vec_set(bounds->low), high = vec_set(bounds->high);
-#pragma GCC unroll 14
-    for (int p = 0; p < pixels; p++)
-#pragma GCC unroll 4
-        for (int v = 0; v < vecs; v++)
-            acc[p][v] = kern_bounds_vec(kind, low, high, acc[p][v]);
+    float tile[CIN_PIXELS * CIN_WIDTH];
+#pragma GCC unroll 64
+    for (int i = 0; i < pixels * vecs; i++)
+        vec_store(tile + i * VEC, acc[i / vecs][i % vecs]);
+    curve_tile(curve, (uint32_t)(pixels * vecs * VEC), tile);
+#pragma GCC unroll 64
+    for (int i = 0; i < pixels * vecs; i++)
+        acc[i / vecs][i % vecs] = vec_load(tile + i * VEC);
 }
+
+#define CIN_ALL(value)                                                                                                 \
+    _Pragma("GCC unroll 14") for (int i = 0; i < pixels; i++) _Pragma("GCC unroll 4") for (int v = 0; v < vecs; v++)   \
+    {                                                                                                                  \
+        const vec x = acc[i][v];                                                                                       \
+        acc[i][v] = (value);                                                                                           \
+    }
 
 DENSE_INLINE void small_cin_tile_end(const struct small_cin *r, const struct small_cin_tile *t,
                                      vec acc[CIN_PIXELS][CIN_VECS], int pixels, int vecs)
 {
-    const struct kern_bounds *bounds = &r->f.bounds;
+    const struct kern_epilogue *post = &r->f.ends.post;
     const bool whole = t->pixels == pixels && t->channels >= vecs * VEC;
-    if (bounds->kind == KERN_BOUNDS_RELU)
-        small_cin_bound(KERN_BOUNDS_RELU, bounds, acc, pixels, vecs);
-    else if (bounds->kind == KERN_BOUNDS_CLAMP)
-        small_cin_bound(KERN_BOUNDS_CLAMP, bounds, acc, pixels, vecs);
-    else if (bounds->kind == KERN_BOUNDS_CLAMP_NAN)
-        small_cin_bound(KERN_BOUNDS_CLAMP_NAN, bounds, acc, pixels, vecs);
-    else if (bounds->kind == KERN_BOUNDS_CLIP)
-        small_cin_bound(KERN_BOUNDS_CLIP, bounds, acc, pixels, vecs);
+    for (const struct kern_epilogue_step *step = post->step; step < post->step + post->count; step++)
+        KERN_EPILOGUE_STEP(step, CIN_ALL);
+    if (r->f.ends.curved)
+        small_cin_curve(&r->f.ends.curve, acc, pixels, vecs);
 #pragma GCC unroll 14
     for (int p = 0; p < pixels; p++) {
 #pragma GCC unroll 4

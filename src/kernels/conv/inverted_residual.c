@@ -90,7 +90,6 @@ static bool wide_init(const struct kern_op *op, uint32_t lanes, struct inverted_
     wide_op(op, b, &first);
     if (CONV_PW_VECS * lanes < CONV_SMALL_CIN_LANES || !conv_small_cin_init(&first, &b->few))
         return false;
-    b->few.bounds = b->p->bounds[0];
     b->few.rows = 1;
     b->few.in_rows = b->few.s.kernel[1];
     return true;

@@ -286,6 +286,7 @@ static void residual_run(const struct kern_call *call, uint64_t begin, uint64_t 
     struct residual_run r = { .call = call, .packed = call->data[1], .held = call->worker_scratch };
     residual_init(call->op, VEC, &r.b);
     residual_bounds(&r.b.p->bounds[0], &r.bounds.post);
+    r.b.few.ends = r.bounds;
     r.results = r.held + r.b.held;
     if (r.b.wide) {
         r.few = (struct small_cin){ .f = r.b.few, .call = call, .image = r.held + r.b.image };

@@ -36,6 +36,8 @@ static bool read_step(const struct kern_op *op, const struct kern_map_inst *inst
 {
     const uint32_t extra = op->input_count - op->epilogue_input;
     *out = (struct kern_epilogue_step){ .code = inst->code, .p = inst->imm[0].f32, .q = inst->imm[1].f32 };
+    if (inst->code == KERN_MAP_SWISH) /* q is of the cubic one */
+        out->q = 0;
     if (kern_map_arity[inst->code] == 1)
         return inst->src[0] == last && (operands & KERN_EPILOGUE_VALUE);
     const bool first = inst->src[0] == last;

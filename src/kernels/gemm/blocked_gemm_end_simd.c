@@ -3,6 +3,7 @@
  * from sums to stored results. */
 #include "kernels/core/isa.h"
 #include "kernels/gemm/blocked_gemm.h"
+#include "kernels/row/curve.h"
 #include "kernels/vec/fmath.h"
 #include "kernels/vec/vec.h"
 
@@ -102,12 +103,8 @@ static __attribute__((noinline)) void activate(const struct operand *step, uint3
     if (step->code == KERN_MAP_SQRT)
         for (uint32_t c = 0; c < count; c++)
             row[c] = sqrtf(row[c]);
-    else if (step->code == KERN_MAP_GELU)
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = fmath_gelu(row[c]);
     else
-        for (uint32_t c = 0; c < count; c++)
-            row[c] = fmath_swish(row[c], (step->p + step->q * row[c] * row[c]) * row[c]);
+        curve_row(&(struct kern_epilogue_step){ step->code, 0, step->p, step->q }, count, row);
 }
 
 #define EACH_VEC _Pragma("GCC unroll 4") for (uint32_t v = 0; v < vecs; v++)

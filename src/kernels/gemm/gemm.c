@@ -59,9 +59,10 @@ bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
                                                           { [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR,
                                                             [KERN_MAP_MUL] = KERN_EPILOGUE_TENSOR,
                                                             [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
-                                                            [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE,
-                                                            [KERN_MAP_SWISH] =
-                                                                KERN_EPILOGUE_VALUE | KERN_EPILOGUE_CUBIC,
+                                                            [KERN_MAP_HARD_SIGMOID] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_HARD_SWISH] =
+                                                                KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE,
+                                                            KERN_EPILOGUE_CURVES,
                                                             [KERN_MAP_SQRT] = KERN_EPILOGUE_VALUE } };
     struct kern_epilogue epilogue;
     const struct kern_view *y = &op->tensors[op->input_count];

@@ -5,6 +5,8 @@
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/gemm/ukernel.h"
+#include "kernels/row/curve.h"
+#include "kernels/row/epilogue_vec.h"
 
 #define PANEL_COLUMNS GEMM_TILE_COLUMNS
 #define PANEL_ROWS    GEMM_TILE_ROWS
@@ -35,44 +37,22 @@ struct panel {
 
 /* ---- the epilogue ---- */
 
-static bool panel_within(const float *row, float bound)
-{
-    uint32_t beyond = 0;
-    for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
-        beyond |= !(fmath_abs(row[c]) <= bound); /* including NaN */
-    return !beyond;
-}
-
-/* The sigmoid's argument of all is one of fmath_swish_near's. */
-static bool panel_swish_within(const float *row, float p, float q)
-{
-    uint32_t beyond = 0;
-    for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
-        beyond |= !(fmath_abs((p + q * row[c] * row[c]) * row[c]) <= FMATH_NEAR_EXP);
-    return !beyond;
-}
+#define PANEL_ALL(value)                                                                                               \
+    _Pragma("GCC unroll 3") for (uint32_t c = 0; c < PANEL_COLUMNS; c += VEC)                                          \
+    {                                                                                                                  \
+        const vec x = vec_load(row + c);                                                                               \
+        vec_store(row + c, value);                                                                                     \
+    }
 
 static void panel_activate(const struct kern_epilogue_step *step, float *row)
 {
-    const float p = step->p, q = step->q;
-    if (step->code == KERN_MAP_RELU)
-        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
-            row[c] = row[c] < 0 ? 0.0f : row[c];
+    if (kern_is_curve(step->code))
+        curve_row(step, PANEL_COLUMNS, row);
     else if (step->code == KERN_MAP_SQRT)
         for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = sqrtf(row[c]);
-    else if (step->code == KERN_MAP_GELU && panel_within(row, FMATH_NEAR_GELU))
-        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
-            row[c] = fmath_gelu_near(row[c]);
-    else if (step->code == KERN_MAP_GELU)
-        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
-            row[c] = fmath_gelu(row[c]);
-    else if (step->code == KERN_MAP_SWISH && panel_swish_within(row, p, q))
-        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
-            row[c] = fmath_swish_near(row[c], (p + q * row[c] * row[c]) * row[c]);
-    else if (step->code == KERN_MAP_SWISH)
-        for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
-            row[c] = fmath_swish(row[c], (p + q * row[c] * row[c]) * row[c]);
+    else
+        KERN_EPILOGUE_STEP(step, PANEL_ALL);
 }
 
 /* A vector of results: of a row of the block, from a column on, where `left` columns are left. */

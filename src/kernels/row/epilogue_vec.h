@@ -14,13 +14,15 @@
         break;
 #define KERN_EPILOGUE_STEP(step, EACH)                                                                                 \
     do {                                                                                                               \
-        const vec p = vec_set((step)->p), q = vec_set((step)->q), zero = vec_set(0);                                   \
+        const vec p = vec_set((step)->p), q = vec_set((step)->q), zero = vec_set(0), one = vec_set(1);                 \
         switch ((step)->code) {                                                                                        \
             KERN_EPILOGUE_CASE(RELU, EACH, vec_max(zero, x)) /* NaN stays */                                           \
             KERN_EPILOGUE_CASE(LEAKY_RELU, EACH, vec_max(zero, x) - p * vec_max(zero, -x))                             \
             KERN_EPILOGUE_CASE(CLAMP, EACH, vec_min(vec_max(x, p), q))                                                 \
             KERN_EPILOGUE_CASE(CLAMP_NAN, EACH, vec_min(q, vec_max(p, x))) /* as RELU */                               \
             KERN_EPILOGUE_CASE(MULADD, EACH, vec_fma(x, p, q))                                                         \
+            KERN_EPILOGUE_CASE(HARD_SIGMOID, EACH, vec_min(one, vec_max(zero, vec_fma(x, p, q)))) /* as RELU */        \
+            KERN_EPILOGUE_CASE(HARD_SWISH, EACH, x *vec_max(vec_min(vec_fma(x, p, q), one), zero))                     \
             KERN_EPILOGUE_CASE(MUL, EACH, (x * p))                                                                     \
             KERN_EPILOGUE_CASE(MIN, EACH, vec_min(x, p))                                                               \
             KERN_EPILOGUE_CASE(MAX, EACH, vec_max(x, p))                                                               \

@@ -150,8 +150,7 @@ FMATH float fmath_sigmoid(float x)
 
 FMATH float fmath_sigmoid_near(float x)
 {
-    float e = fmath_exp_near(-fmath_abs(x));
-    return (x < 0.0f ? e : 1.0f) / (1.0f + e);
+    return 1.0f / (1.0f + fmath_exp_near(-x));
 }
 
 /* x * sigmoid(y) */
@@ -165,9 +164,8 @@ FMATH float fmath_swish(float x, float y)
 FMATH float fmath_swish_near(float x, float y)
 {
     float rest;
-    float scale = base_bits_to_float((fmath_exp_parts(-fmath_abs(y), &rest) + 127u) << 23);
-    float top = y < 0.0f ? fmath_fma(x, rest, x) * scale : x;
-    return top / (1.0f + fmath_fma(scale, rest, scale));
+    float scale = base_bits_to_float((fmath_exp_parts(-y, &rest) + 127u) << 23);
+    return x / (1.0f + fmath_fma(scale, rest, scale));
 }
 
 FMATH float fmath_tanh(float x)
