@@ -127,6 +127,8 @@ static double run_code(const struct meta_step *s, double a, double b)
         return a * s->p + s->q;
     case META_SIGMOID:
         return 1 / (1 + exp(-a));
+    case META_GELU:
+        return a * erfc(-a * sqrt(0.5)) / 2;
     case META_SWISH:
         return a / (1 + exp(-s->p * a));
     case META_HARD_SWISH:
