@@ -16,6 +16,9 @@ struct aten_pair aten_pair_in(struct aten_graph *g, const struct aten_node *n, u
 /* Stores x as the node's result i, which is complex. */
 bool aten_pair_result(struct aten_graph *g, const struct aten_node *n, uint32_t i, struct aten_pair x);
 struct aten_pair aten_pair_multiply(struct aten_graph *g, struct aten_pair x, struct aten_pair y);
+/* Of matrices, or of batches of them; `im` of either is NULL if it is real. */
+struct aten_pair aten_pair_matmul(struct aten_graph *g, struct aten_pair x, struct aten_pair y);
+struct aten_pair aten_pair_reshape(struct aten_graph *g, struct aten_pair x, uint32_t rank, const int64_t *sizes);
 struct aten_pair aten_pair_divide(struct aten_graph *g, struct aten_pair x, struct aten_pair y);
 /* The absolute value. Does not overflow unless the result does. */
 struct aten_value *aten_pair_size(struct aten_graph *g, struct aten_pair x);

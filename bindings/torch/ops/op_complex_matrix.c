@@ -2,15 +2,9 @@
 /* Multiplication of complex matrices and vectors: products of their parts. */
 #include "complex.h"
 
-/* Of matrices, or of batches of them. */
-static struct aten_pair product(struct aten_graph *g, struct aten_pair x, struct aten_pair y)
+struct aten_pair aten_pair_matmul(struct aten_graph *g, struct aten_pair x, struct aten_pair y)
 {
-    struct aten_pair z = { NULL, NULL };
-    if (!x.re || !y.re)
-        return z;
-    if (!aten_elements(x.re) || !aten_elements(y.re)) /* empty sums */
-        return (struct aten_pair){ aten_scalar(g, x.re->type, 0), NULL };
-    z.re = aten_matmul(g, x.re, y.re, NULL, 1, 0);
+    struct aten_pair z = { aten_matmul(g, x.re, y.re, NULL, 1, 0), NULL };
     if (x.im && y.im)
         z.re = aten_matmul(g, x.im, y.im, z.re, -1, 1);
     if (y.im)
@@ -18,6 +12,16 @@ static struct aten_pair product(struct aten_graph *g, struct aten_pair x, struct
     if (x.im)
         z.im = aten_matmul(g, x.im, y.re, z.im, 1, z.im ? 1 : 0);
     return z;
+}
+
+/* Sums of no elements are 0. */
+static struct aten_pair product(struct aten_graph *g, struct aten_pair x, struct aten_pair y)
+{
+    if (!x.re || !y.re)
+        return (struct aten_pair){ NULL, NULL };
+    if (!aten_elements(x.re) || !aten_elements(y.re))
+        return (struct aten_pair){ aten_scalar(g, x.re->type, 0), NULL };
+    return aten_pair_matmul(g, x, y);
 }
 
 static struct aten_pair at(struct aten_graph *g, const struct aten_node *n, uint32_t i)
@@ -31,7 +35,7 @@ static struct aten_pair unsqueezed(struct aten_graph *g, struct aten_pair x, uin
                                x.im ? aten_unsqueeze(g, x.im, axis) : NULL };
 }
 
-static struct aten_pair reshaped(struct aten_graph *g, struct aten_pair x, uint32_t rank, const int64_t *sizes)
+struct aten_pair aten_pair_reshape(struct aten_graph *g, struct aten_pair x, uint32_t rank, const int64_t *sizes)
 {
     return (struct aten_pair){ x.re ? aten_reshape(g, x.re, rank, sizes) : NULL,
                                x.im ? aten_reshape(g, x.im, rank, sizes) : NULL };
@@ -79,13 +83,13 @@ bool aten_build_complex_addbmm(struct aten_graph *g, const struct aten_node *n)
     const int64_t rows[2] = { x.re->sizes[1], x.re->sizes[0] * x.re->sizes[2] };
     const int64_t columns[2] = { y.re->sizes[0] * y.re->sizes[1], y.re->sizes[2] };
     x = (struct aten_pair){ rows_first(g, x.re), rows_first(g, x.im) };
-    return added(g, n, product(g, reshaped(g, x, 2, rows), reshaped(g, y, 2, columns)));
+    return added(g, n, product(g, aten_pair_reshape(g, x, 2, rows), aten_pair_reshape(g, y, 2, columns)));
 }
 
 /* The product of matrices as a result of fewer dimensions. */
 static struct aten_pair flattened(struct aten_graph *g, struct aten_pair x, uint32_t rank)
 {
-    return x.re && x.re->rank ? reshaped(g, x, rank, x.re->sizes) : x;
+    return x.re && x.re->rank ? aten_pair_reshape(g, x, rank, x.re->sizes) : x;
 }
 
 /* mv(self, vec), addmv(self, mat, vec, beta, alpha): parameter 1. */

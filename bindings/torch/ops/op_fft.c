@@ -41,24 +41,6 @@ static struct aten_pair roots(struct aten_graph *g, int32_t type, const int64_t 
     return pair;
 }
 
-/* Complex matrix multiplication. */
-static struct aten_pair product(struct aten_graph *g, struct aten_pair x, struct aten_pair y)
-{
-    struct aten_pair z = { aten_matmul(g, x.re, y.re, NULL, 1, 0), NULL };
-    if (x.im && y.im)
-        z.re = aten_matmul(g, x.im, y.im, z.re, -1, 1);
-    if (y.im)
-        z.im = aten_matmul(g, x.re, y.im, NULL, 1, 0);
-    if (x.im)
-        z.im = aten_matmul(g, x.im, y.re, z.im, 1, z.im ? 1 : 0);
-    return z;
-}
-
-static struct aten_pair reshaped(struct aten_graph *g, struct aten_pair x, uint32_t rank, const int64_t *sizes)
-{
-    return (struct aten_pair){ aten_reshape(g, x.re, rank, sizes), x.im ? aten_reshape(g, x.im, rank, sizes) : NULL };
-}
-
 static struct aten_pair swapped(struct aten_graph *g, struct aten_pair x, uint32_t a, uint32_t b)
 {
     return (struct aten_pair){ aten_transpose(g, x.re, a, b), x.im ? aten_transpose(g, x.im, a, b) : NULL };
@@ -136,16 +118,19 @@ static struct aten_pair split(struct aten_graph *g, struct aten_pair x, int64_t 
     const int64_t cube[3] = { batch, first, last }, turned[3] = { batch, last, first };
     const int64_t columns[2] = { batch * last, first }, rows[2] = { batch * first, last }, flat[2] = { batch, n };
     const int64_t square[2] = { first, first }, between[2] = { first, last };
-    x = reshaped(g, x, 3, cube);
+    x = aten_pair_reshape(g, x, 3, cube);
     if (first <= DIRECT)
-        x = product(g, roots(g, x.re ? x.re->type : ATEN_FLOAT32, square, first, sign), x);
+        x = aten_pair_matmul(g, roots(g, x.re ? x.re->type : ATEN_FLOAT32, square, first, sign), x);
     else
-        x = swapped(g, reshaped(g, transform(g, reshaped(g, swapped(g, x, 1, 2), 2, columns), sign), 3, turned), 1, 2);
+        x = swapped(
+            g,
+            aten_pair_reshape(g, transform(g, aten_pair_reshape(g, swapped(g, x, 1, 2), 2, columns), sign), 3, turned),
+            1, 2);
     if (!x.re)
         return x;
     x = aten_pair_multiply(g, x, roots(g, x.re->type, between, n, sign));
-    x = reshaped(g, transform(g, reshaped(g, x, 2, rows), sign), 3, cube);
-    return reshaped(g, swapped(g, x, 1, 2), 2, flat);
+    x = aten_pair_reshape(g, transform(g, aten_pair_reshape(g, x, 2, rows), sign), 3, cube);
+    return aten_pair_reshape(g, swapped(g, x, 1, 2), 2, flat);
 }
 
 /* y[b, k] = sum over j of x[b, j] e^(sign 2 pi i j k / n) */
@@ -159,7 +144,7 @@ static struct aten_pair transform(struct aten_graph *g, struct aten_pair x, int 
         return split(g, x, last, sign);
     if (n > PRIME)
         return chirped(g, x, sign);
-    return product(g, x, roots(g, x.re->type, square, n, sign));
+    return aten_pair_matmul(g, x, roots(g, x.re->type, square, n, sign));
 }
 
 /* ---- along a dimension ---- */
@@ -182,7 +167,7 @@ static struct aten_pair lines_of(struct aten_graph *g, struct aten_pair x, uint3
     lines->rank = x.re->rank;
     memcpy(lines->sizes, x.re->sizes, sizeof(lines->sizes));
     const int64_t n = x.re->sizes[end], flat[2] = { n ? aten_elements(x.re) / n : 0, n };
-    return reshaped(g, x, 2, flat);
+    return aten_pair_reshape(g, x, 2, flat);
 }
 
 static struct aten_pair lines_back(struct aten_graph *g, struct aten_pair x, struct lines *lines)
@@ -190,7 +175,7 @@ static struct aten_pair lines_back(struct aten_graph *g, struct aten_pair x, str
     if (!x.re)
         return x;
     lines->sizes[lines->rank - 1] = x.re->sizes[1];
-    return swapped(g, reshaped(g, x, lines->rank, lines->sizes), lines->axis, lines->rank - 1);
+    return swapped(g, aten_pair_reshape(g, x, lines->rank, lines->sizes), lines->axis, lines->rank - 1);
 }
 
 static struct aten_pair along(struct aten_graph *g, struct aten_pair x, uint32_t axis, int sign)

@@ -35,6 +35,11 @@ bool graph_op_no_worse(const struct graph *graph, const struct graph_options *op
 bool graph_op_as_fast(const struct graph *graph, const struct graph_options *options, const struct graph_op *before,
                       const struct graph_op *after);
 
+/* `whole`, which replaces several ops, has a kernel that is not portable code, unless `part`, one of those, has none
+ * either. */
+bool graph_op_pays(const struct graph *graph, const struct graph_options *options, const struct graph_op *part,
+                   const struct graph_op *whole);
+
 /* All inputs are constant, and they and the results small enough: the op runs before execution, where nothing else
  * writes the results (pass_fold_constants.c). */
 bool graph_op_foldable(const struct graph *graph, const struct graph_options *options, const struct graph_op *op);

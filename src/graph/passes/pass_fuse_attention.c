@@ -335,22 +335,13 @@ static bool build(const struct attention *at, struct graph_op *out)
     return !graph_op_reads(out, all[count].value);
 }
 
-/* Whether it has an optimised kernel, unless the GEMM does not have one either. */
-static bool pays(const struct graph *graph, const struct graph_options *options, const struct attention *at,
-                 const struct graph_op *fused)
-{
-    const uint32_t whole = graph_op_priority(graph, options, fused);
-    const uint32_t part = graph_op_priority(graph, options, at->product);
-    return whole != GRAPH_PRIORITY_NONE &&
-           (!options->backend->portable(whole) || part == GRAPH_PRIORITY_NONE || options->backend->portable(part));
-}
-
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t position)
 {
     struct attention at;
     struct graph_op fused;
     if (graph->ops[position]->dead || !find(graph, uses, position, &at) || !build(&at, &fused) ||
-        !graph_op_may_sink(uses, at.scores, at.scores_at, position) || !pays(graph, options, &at, &fused))
+        !graph_op_may_sink(uses, at.scores, at.scores_at, position) ||
+        !graph_op_pays(graph, options, at.product, &fused))
         return false;
     if (at.mask_count > 1)
         add_masks(graph, &at, &fused);

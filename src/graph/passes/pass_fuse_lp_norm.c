@@ -98,15 +98,6 @@ static bool find(const struct graph *graph, const struct graph_uses *uses, uint3
     return false;
 }
 
-/* Whether it has an optimised kernel, unless the norm does not have one either. */
-static bool pays(const struct graph *graph, const struct graph_options *options, const struct graph_op *norm,
-                 const struct graph_op *fused)
-{
-    const uint32_t whole = graph_op_priority(graph, options, fused), part = graph_op_priority(graph, options, norm);
-    return whole != GRAPH_PRIORITY_NONE &&
-           (!options->backend->portable(whole) || part == GRAPH_PRIORITY_NONE || options->backend->portable(part));
-}
-
 HRESULT graph_pass_fuse_lp_norm(struct graph *graph, const struct graph_options *options, bool *changed)
 {
     struct graph_uses uses;
@@ -115,7 +106,7 @@ HRESULT graph_pass_fuse_lp_norm(struct graph *graph, const struct graph_options 
     bool ok = graph_uses_init(&uses, graph);
     for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++) {
         if (graph->ops[i]->dead || !find(graph, &uses, i, &norm_at, &fused) ||
-            !pays(graph, options, graph->ops[norm_at], &fused))
+            !graph_op_pays(graph, options, graph->ops[norm_at], &fused))
             continue;
         graph_op_join(&fused, graph->ops[norm_at]);
         *graph->ops[i] = fused; /* dead_nodes removes the norm, whose only reader this was */

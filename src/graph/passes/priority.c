@@ -104,3 +104,11 @@ bool graph_op_as_fast(const struct graph *graph, const struct graph_options *opt
     return found != GRAPH_PRIORITY_NONE &&
            (!options->backend->portable(found) || graph_op_no_worse(graph, options, before, after));
 }
+
+bool graph_op_pays(const struct graph *graph, const struct graph_options *options, const struct graph_op *part,
+                   const struct graph_op *whole)
+{
+    const uint32_t of_part = graph_op_priority(graph, options, part), found = graph_op_priority(graph, options, whole);
+    return found != GRAPH_PRIORITY_NONE && (!options->backend->portable(found) || of_part == GRAPH_PRIORITY_NONE ||
+                                            options->backend->portable(of_part));
+}
