@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies, concatenations and rotations of graph_random.h, which includes this. */
+/* Copies, concatenations, rotations and exchanged halves of graph_random.h, which includes this. */
 #ifndef TESTS_UNIT_GRAPH_RANDOM_MOVES_H
 #define TESTS_UNIT_GRAPH_RANDOM_MOVES_H
 
@@ -89,6 +89,43 @@ static void add_rotation(struct maker *maker)
     if (!rnd(4))
         keep(maker, x);
     keep(maker, rotated(maker, x, b, 1 + rnd(x.view.sizes[b] - 1)));
+}
+
+/* Two halves of one dimension, or its even and odd elements, that change places, as they are or negated; most times
+ * beside the tensor itself in what follows, as in a rotary embedding. */
+static void add_halves(struct maker *maker)
+{
+    struct graph_operand x = any(maker), out, in[2];
+    const uint32_t axis = rnd(4);
+    const bool alternate = rnd(2), again = rnd(4) > 0;
+    uint32_t sizes[4];
+    memcpy(sizes, x.view.sizes, sizeof(sizes));
+    if (sizes[axis] % 2)
+        return;
+    sizes[axis] /= 2;
+    out = graph_temp(maker->graph, x.view.type, 4, x.view.sizes);
+    for (uint32_t part = 0; part < 2; part++) {
+        int32_t steps[4] = { 1, 1, 1, 1 };
+        uint32_t from[4] = { 0 }, to[4] = { 0 };
+        struct graph_operand source = x, place = out;
+        steps[axis] = alternate ? 2 : 1;
+        from[axis] = part ? 0 : alternate ? 1 : sizes[axis];
+        to[axis] = part ? (alternate ? 1 : sizes[axis]) : 0;
+        source.view = graph_view_slice(&x.view, from, sizes, steps);
+        place.view = graph_view_slice(&out.view, to, sizes, steps);
+        if (rnd(2))
+            make_map(maker->graph, KERN_MAP_NEG, &source, 1, place, 0, 0);
+        else
+            make_move(maker->graph, source, place);
+    }
+    if (again) {
+        const uint32_t first = rnd(2);
+        in[first] = x;
+        in[!first] = out;
+        out = temp_like(maker, &x.view);
+        make_map(maker->graph, KERN_MAP_SUB, in, 2, out, 0, 0);
+    }
+    keep(maker, out);
 }
 
 /* Two tensors side by side along an axis, or the second over part of the first, as they are or computed there; the

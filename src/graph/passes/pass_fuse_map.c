@@ -33,20 +33,34 @@ static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, c
     return graph_op_may_sink(uses, producer, first, second);
 }
 
+/* One iteration space: edges between the two may have other sizes on either side. That of the producer, if its operands
+ * have no view in the consumer's (halves that change places). */
+static bool in_one_shape(const struct graph_op *producer, const struct graph_op *consumer,
+                         struct graph_op *out_producer, struct graph_op *out_consumer)
+{
+    *out_producer = *producer;
+    *out_consumer = *consumer;
+    return graph_map_in_shape(producer, &consumer->k.tensors[consumer->k.input_count], out_producer) ||
+           (consumer->k.output_count == 1 &&
+            kern_view_elements(&producer->k.tensors[producer->k.input_count]) ==
+                kern_view_elements(&consumer->k.tensors[consumer->k.input_count]) &&
+            graph_map_in_shape(consumer, &producer->k.tensors[producer->k.input_count], out_consumer) &&
+            ((*out_producer = *producer), true));
+}
+
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
                  uint32_t second)
 {
-    struct graph_op *consumer = graph->ops[second], fused = *consumer, producer;
+    struct graph_op *consumer = graph->ops[second], fused, producer;
     struct graph_program a, b, joined;
-    /* One iteration space: edges between the two may have other sizes on either side. */
     if (graph->ops[first]->k.kind != KERN_MAP || graph->ops[first]->k.output_count != 1 ||
-        !graph_map_in_shape(graph->ops[first], &consumer->k.tensors[consumer->k.input_count], &producer) ||
+        !in_one_shape(graph->ops[first], consumer, &producer, &fused) ||
         !may_fuse(graph, uses, &producer, first, second))
         return false;
     const struct kern_view *written = &producer.k.tensors[producer.k.input_count];
-    uint32_t fed = fed_inputs(consumer, producer.value[producer.k.input_count], written);
+    uint32_t fed = fed_inputs(&fused, producer.value[producer.k.input_count], written);
     graph_program_of(&producer, &a);
-    graph_program_of(consumer, &b);
+    graph_program_of(&fused, &b);
     if (!fed || !graph_program_join(&a, &b, fed, written->type, &joined) || !graph_op_set_program(&fused, &joined) ||
         !graph_op_no_worse(graph, options, consumer, &fused))
         return false;
