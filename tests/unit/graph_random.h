@@ -533,10 +533,11 @@ static void add_output(struct maker *maker, uint32_t index)
 static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
 {
     static void (*const adders[])(struct maker *) = {
-        add_unary,     add_unary,     add_binary,    add_binary,    add_scale,  add_move,     add_move,  add_join,
-        add_conv,      add_conv,      add_gemm,      add_pool,      add_reduce, add_norm,     add_known, add_overwrite,
-        add_overwrite, add_attention, add_attention, add_attention, add_gate,   add_products, add_block, add_norm_parts,
-        add_lp_norm,   add_gather,    add_rotation,  add_windows,   add_halves,
+        add_unary,    add_unary,     add_binary,     add_binary,    add_scale,     add_move,      add_move,
+        add_join,     add_conv,      add_conv,       add_gemm,      add_pool,      add_reduce,    add_norm,
+        add_known,    add_overwrite, add_overwrite,  add_attention, add_attention, add_attention, add_gate,
+        add_products, add_block,     add_norm_parts, add_lp_norm,   add_gather,    add_rotation,  add_windows,
+        add_halves,   add_casts,     add_choice,
     };
     struct maker maker = { .graph = graph };
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;

@@ -128,6 +128,35 @@ static void add_halves(struct maker *maker)
     keep(maker, out);
 }
 
+/* Rounded to 16 bits and back, which several ops may read. */
+static void add_casts(struct maker *maker)
+{
+    const struct graph_operand x = any(maker);
+    const struct graph_operand half = graph_temp(maker->graph, F16, 4, x.view.sizes);
+    const struct graph_operand wide = graph_temp(maker->graph, F32, 4, x.view.sizes);
+    maker->half = true;
+    make_cast(maker->graph, x, half);
+    make_cast(maker->graph, half, wide);
+    keep(maker, wide);
+    for (uint32_t i = rnd(3); i--;)
+        keep(maker, look_again(wide));
+}
+
+/* The greater of two tensors by a stored comparison. */
+static void add_choice(struct maker *maker)
+{
+    struct graph_operand in[3];
+    in[1] = any(maker);
+    const struct graph_operand *other = same_size(maker, &in[1].view), out = temp_like(maker, &in[1].view);
+    if (!other)
+        return;
+    in[2] = *other;
+    in[0] = graph_temp(maker->graph, DML_TENSOR_DATA_TYPE_UINT8, 4, in[1].view.sizes);
+    make_map(maker->graph, KERN_MAP_LT, (struct graph_operand[]){ in[2], in[1] }, 2, in[0], 0, 0);
+    make_map(maker->graph, KERN_MAP_SELECT, in, 3, out, 0, 0);
+    keep(maker, out);
+}
+
 /* Two tensors side by side along an axis, or the second over part of the first, as they are or computed there; the
  * first part is sometimes copied away in between, so that order matters. */
 static void add_join(struct maker *maker)

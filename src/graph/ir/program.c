@@ -159,6 +159,18 @@ static bool wrap(struct graph_program *program, DML_TENSOR_DATA_TYPE stored, uin
     return append(program, inst, reg);
 }
 
+/* The register is 0 or 1. */
+static bool is_truth(const struct graph_program *program, uint32_t reg)
+{
+    static const bool truths[KERN_MAP_CODE_COUNT] = {
+#define MAPTRUTH(name, arity, types, expr) [KERN_MAP_##name] = true,
+#define MAPEXPR(name, arity, types, expr)
+#include "kernels/core/mapops.def"
+        [KERN_MAP_IS_INF] = true,
+    };
+    return reg >= program->input_count && truths[program->map.inst[reg - program->input_count].code];
+}
+
 /* The register as it would be after a store as `stored`. */
 static bool pass_storage(struct graph_program *program, DML_TENSOR_DATA_TYPE stored, DML_TENSOR_DATA_TYPE load,
                          uint8_t *reg)
@@ -171,7 +183,7 @@ static bool pass_storage(struct graph_program *program, DML_TENSOR_DATA_TYPE sto
     case DML_TENSOR_DATA_TYPE_INT8:
     case DML_TENSOR_DATA_TYPE_UINT16:
     case DML_TENSOR_DATA_TYPE_UINT8:
-        return wrap(program, stored, reg);
+        return is_truth(program, *reg) || wrap(program, stored, reg);
     case DML_TENSOR_DATA_TYPE_UINT4:
     case DML_TENSOR_DATA_TYPE_INT4:
     case DML_TENSOR_DATA_TYPE_UNKNOWN:

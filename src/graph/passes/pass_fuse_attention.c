@@ -12,7 +12,7 @@
 struct attention {
     const struct graph_op *scores, *softmax, *product;
     uint32_t scores_at, softmax_at, product_at;
-    uint32_t test_at, select_at; /* the ops that replace NaN by 0, GRAPH_NONE: none */
+    uint32_t select_at; /* the op that replaces NaN by 0, GRAPH_NONE: none */
     float scale;
     uint32_t masks[MASKS_MAX], mask_count; /* inputs of `scores` */
     uint32_t factor;                       /* likewise: the scale of each query; 0: none */
@@ -53,16 +53,6 @@ static uint32_t source_of(const struct graph *graph, const struct graph_uses *us
 
 /* ---- NaN as 0 ---------------------------------------------------------------------------------------------------- */
 
-static bool is_map(const struct graph_op *op, uint32_t code, uint32_t inputs)
-{
-    const struct kern_map *map = &op->k.u.map;
-    bool plain = op->k.kind == KERN_MAP && op->k.input_count == inputs && op->k.output_count == 1 &&
-                 map->inst_count == 1 && map->inst[0].code == code && map->store[0] == inputs;
-    for (uint32_t t = 0; plain && t < inputs; t++)
-        plain = map->inst[0].src[t] == t;
-    return plain;
-}
-
 /* One constant 0 for all elements. */
 static bool is_zero(struct graph *graph, const struct graph_op *op, uint32_t t)
 {
@@ -81,29 +71,27 @@ static bool is_zero(struct graph *graph, const struct graph_op *op, uint32_t t)
     return data && !memcmp(data + at, zero, bytes);
 }
 
-/* Position of the op whose result the op at out->select_at reads with 0 for NaN; or GRAPH_NONE. */
-static uint32_t replaced_of(struct graph *graph, const struct graph_uses *uses, struct attention *out)
+/* The instruction that writes the register; NULL: it is an input. */
+static const struct kern_map_inst *written_by(const struct graph_op *map, uint32_t reg)
 {
-    const struct graph_op *select = graph->ops[out->select_at];
-    if (graph->flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS || !is_map(select, KERN_MAP_SELECT, 3) ||
-        !is_zero(graph, select, 1))
+    return reg < map->k.input_count ? NULL : &map->k.u.map.inst[reg - map->k.input_count];
+}
+
+/* Position of the op whose result the MAP op at `at` stores with 0 for NaN, SELECT(IS_NAN(x), 0, x); or GRAPH_NONE. */
+static uint32_t replaced_of(struct graph *graph, const struct graph_uses *uses, uint32_t at)
+{
+    const struct graph_op *op = graph->ops[at];
+    const struct kern_map_inst *select = written_by(op, op->k.u.map.store[0]);
+    if (graph->flags & DML_EXECUTION_FLAG_DISABLE_META_COMMANDS || !select || select->code != KERN_MAP_SELECT ||
+        op->k.u.map.inst_count > 3)
         return GRAPH_NONE;
-    out->test_at = source_of(graph, uses, out->select_at, 0);
-    if (out->test_at == GRAPH_NONE || !is_map(graph->ops[out->test_at], KERN_MAP_IS_NAN, 1) ||
-        graph->ops[out->test_at]->value[0] != select->value[2])
+    const uint32_t x = select->src[2];
+    const struct kern_map_inst *test = written_by(op, select->src[0]), *zero = written_by(op, select->src[1]);
+    if (x >= op->k.input_count || !test || test->code != KERN_MAP_IS_NAN || test->src[0] != x ||
+        (zero ? zero->code != KERN_MAP_CONST || zero->type != DML_TENSOR_DATA_TYPE_FLOAT32 || zero->imm[0].f32 != 0
+              : !is_zero(graph, op, select->src[1])))
         return GRAPH_NONE;
-    const uint32_t value = select->value[2];
-    const struct graph_use_summary sum = graph_uses_of(uses, value);
-    if (graph->values[value].place != GRAPH_TEMP || sum.writes != 1 || sum.writer >= out->test_at)
-        return GRAPH_NONE;
-    const struct graph_op *writer = graph->ops[sum.writer];
-    for (uint32_t at = graph_uses_first_read(uses, value); at != GRAPH_NONE; at = graph_uses_next(uses, at)) {
-        const struct graph_use *use = &uses->pool[at];
-        if ((use->op != out->test_at && use->op != out->select_at) ||
-            !is_whole(&graph->ops[use->op]->k.tensors[use->tensor], &writer->k.tensors[writer->k.input_count]))
-            return GRAPH_NONE;
-    }
-    return writer->k.output_count == 1 ? sum.writer : GRAPH_NONE;
+    return source_of(graph, uses, at, x);
 }
 
 /* ---- the pattern ------------------------------------------------------------------------------------------------- */
@@ -178,10 +166,10 @@ static bool find(struct graph *graph, const struct graph_uses *uses, uint32_t po
     if (!is_product(out->product) || out->product->k.epilogue || out->product->k.u.gemm.alpha != 1)
         return false;
     out->softmax_at = source_of(graph, uses, position, 0);
-    out->test_at = out->select_at = GRAPH_NONE;
+    out->select_at = GRAPH_NONE;
     if (out->softmax_at != GRAPH_NONE && graph->ops[out->softmax_at]->k.kind == KERN_MAP) {
         out->select_at = out->softmax_at;
-        out->softmax_at = replaced_of(graph, uses, out);
+        out->softmax_at = replaced_of(graph, uses, out->select_at);
     }
     if (out->softmax_at == GRAPH_NONE)
         return false;
@@ -353,9 +341,8 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     graph_op_join(&fused, at.softmax);
     graph->ops[at.scores_at]->dead = graph->ops[at.softmax_at]->dead = true;
     if (at.select_at != GRAPH_NONE) {
-        graph_op_join(&fused, graph->ops[at.test_at]);
         graph_op_join(&fused, graph->ops[at.select_at]);
-        graph->ops[at.test_at]->dead = graph->ops[at.select_at]->dead = true;
+        graph->ops[at.select_at]->dead = true;
     }
     *graph->ops[position] = fused;
     if (!graph_uses_refresh(uses, position))

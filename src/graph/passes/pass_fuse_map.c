@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A MAP op whose only result is read by one other MAP op, element by element, is prepended to that op. Ops that convert
- * integers to floats are prepended to each reader. */
+ * integers to floats, and those of single elements, are prepended to each reader. */
 #include "graph/passes/quantized.h"
 
 /* The inputs of `consumer` that read exactly the output of `producer`; 0 if some read it differently. */
@@ -17,6 +17,12 @@ static uint32_t fed_inputs(const struct graph_op *consumer, uint32_t value, cons
     return fed;
 }
 
+/* So little work that each reader may repeat it. */
+static bool repeatable(const struct graph_op *producer, const struct graph_op *consumer)
+{
+    return graph_dequantizes(producer) || kern_view_elements(&consumer->k.tensors[consumer->k.input_count]) == 1;
+}
+
 static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, const struct graph_op *producer,
                      uint32_t first, uint32_t second)
 {
@@ -24,7 +30,7 @@ static bool may_fuse(const struct graph *graph, const struct graph_uses *uses, c
     uint32_t value = producer->value[producer->k.input_count];
     struct graph_use_summary sum = graph_uses_of(uses, value);
     if (graph->values[value].place != GRAPH_TEMP || sum.writes != 1 ||
-        (sum.reading_ops != 1 && !graph_dequantizes(producer)))
+        (sum.reading_ops != 1 && !repeatable(producer, consumer)))
         return false;
     /* Nothing that the producer reads is overwritten before the consumer runs or by it. */
     for (uint32_t t = 0; t < producer->k.input_count; t++)

@@ -3,6 +3,7 @@
  * more dimension, of size 2, both are one view, in which the stride of that dimension is negative. Rotary embeddings
  * write it so, in both of their forms: Concat(-x[n/2:], x[:n/2]), and -x[1], x[0], -x[3], x[2]... A sign is a factor
  * of 1 or -1 for each part, and pass fuse_map then makes the whole embedding one op. */
+#include "base/half.h"
 #include "graph/passes/pass.h"
 
 #define F32 DML_TENSOR_DATA_TYPE_FLOAT32
@@ -12,16 +13,18 @@ struct halves {
     bool negated[2];
 };
 
-/* The op copies its input, or negates it. */
+/* The op copies its input, or negates it, in another type or not. */
 static bool copies(const struct graph_op *op, bool *out_negated)
 {
-    const struct kern_map_inst *inst = &op->k.u.map.inst[0];
-    *out_negated = op->k.kind == KERN_MAP;
+    const struct kern_map *map = &op->k.u.map;
+    *out_negated = op->k.kind == KERN_MAP && map->inst_count == 1;
     if (op->dead || op->k.input_count != 1 || op->k.output_count != 1 || op->value[0] == op->value[1] ||
-        op->k.tensors[0].type != op->k.tensors[1].type || schema_data_type_bits(op->k.tensors[0].type) < 8)
+        schema_data_type_bits(op->k.tensors[0].type) < 8 || schema_data_type_bits(op->k.tensors[1].type) < 8)
         return false;
-    return op->k.kind == KERN_MOVE || (op->k.kind == KERN_MAP && op->k.u.map.inst_count == 1 && inst->type == F32 &&
-                                       inst->code == KERN_MAP_NEG && op->k.u.map.store[0] == 1);
+    if (op->k.kind == KERN_MAP && map->load_type[0] == F32)
+        return map->inst_count == 0 || (map->inst_count == 1 && map->inst[0].type == F32 &&
+                                        map->inst[0].code == KERN_MAP_NEG && map->store[0] == 1);
+    return op->k.kind == KERN_MOVE;
 }
 
 static bool same_but_offset(const struct kern_view *a, const struct kern_view *b)
@@ -70,27 +73,42 @@ static struct kern_view combined(const struct kern_view *first, const struct ker
     return view;
 }
 
-/* Where a dimension of that stride belongs: behind those with longer ones. */
+/* Where a dimension of that stride belongs: right before those with shorter ones. */
 static uint32_t place_of(const struct kern_view *view, int64_t stride)
 {
     uint32_t d = view->rank;
-    while (d && (view->sizes[d - 1] == 1 || view->strides[d - 1] < stride))
-        d--;
+    for (uint32_t i = d; i-- && (view->sizes[i] == 1 || view->strides[i] < stride);)
+        d = view->sizes[i] > 1 ? i : d;
     return d;
 }
 
-/* The MAP that multiplies by 1 or -1. */
+static bool write_signs(const bool negated[2], DML_TENSOR_DATA_TYPE type, void *data)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const float sign = negated[i] ? -1 : 1;
+        if (type == F32)
+            ((float *)data)[i] = sign;
+        else if (type == DML_TENSOR_DATA_TYPE_FLOAT16)
+            ((uint16_t *)data)[i] = base_float_to_half(sign);
+        else if (type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16)
+            ((uint16_t *)data)[i] = base_float_to_bfloat(sign);
+        else
+            return false;
+    }
+    return true;
+}
+
+/* The MAP that multiplies by 1 or -1, in the type of the tensors: one type throughout a program of 16 bits lets it
+ * fuse. */
 static bool set_signs(struct graph *graph, const struct halves *halves, uint32_t d, struct graph_op *op)
 {
     struct graph_operand signs;
     uint32_t sizes[KERN_RANK_MAX];
     for (uint32_t i = 0; i < op->k.tensors[0].rank; i++)
         sizes[i] = i == d ? 2 : 1;
-    float *data = graph_constant_new(graph, F32, op->k.tensors[0].rank, sizes, &signs);
-    if (!data)
+    void *data = graph_constant_new(graph, op->k.tensors[1].type, op->k.tensors[0].rank, sizes, &signs);
+    if (!data || !write_signs(halves->negated, op->k.tensors[1].type, data))
         return false;
-    for (uint32_t i = 0; i < 2; i++)
-        data[i] = halves->negated[i] ? -1 : 1;
     op->k.kind = KERN_MAP;
     op->k.input_count = 2;
     op->k.tensors[2] = op->k.tensors[1];
