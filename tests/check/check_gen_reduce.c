@@ -92,6 +92,8 @@ void check_gen_reduce(struct check_rng *rng, struct check_case *out)
         type = positions[check_pick(rng, 4)];
     else if (mixed && check_chance(rng, 4))
         type = check_float_type(rng);
+    else if (reduce->function == DML_REDUCE_FUNCTION_SUM && kern_type_class(type) && check_chance(rng, 2))
+        type = positions[check_pick(rng, 4)]; /* of a conversion that is read through */
     check_view(rng, &op->tensors[1], type, rank, small);
     narrow(rng, op);
 }
