@@ -237,6 +237,7 @@ static HRESULT compile_checked_graph(struct dml_compiled_operator *op, const DML
             name_node(&graph, i, (struct dml_operator *)(void *)node->Operator))
             graph.named_nodes = desc->NodeCount;
     }
+    graph.runs_often = true;
     graph.constant_done = listener->constant_done;
     graph.constant_part = listener->constant_part;
     graph.constant_context = listener->context;

@@ -129,6 +129,7 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
     graph_options_init(&options, host ? &graph_backend_host : &graph_backend_spirv, device->threads);
     options.shader_capabilities = usable_capabilities(device, late);
     options.multiprocessors = device->adapter->multiprocessors;
+    options.specialized = graph->runs_often && device->adapter->is_gpu; /* drivers on CPUs take longer */
     options.store = device->store;
     options.tuning = host ? graph_tuning_get(options.threads) : NULL;
     struct dml_rows rows;

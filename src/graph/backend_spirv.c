@@ -52,6 +52,7 @@ static HRESULT spirv_choose(const struct graph_options *options, struct base_are
     struct shader_work found, *work;
     step->op.packed_input = packable;
     step->op.multiprocessors = (uint16_t)options->multiprocessors;
+    step->op.specialized = options->specialized;
     if (!shader_choose(&step->op, options->shader_capabilities, options->choices, &found, &reason))
         return DXGI_ERROR_UNSUPPORTED;
     *out_packed_bytes = found.packed_bytes;

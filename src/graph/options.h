@@ -19,6 +19,7 @@ struct graph_options {
     uint32_t cpu;                 /* base_cpu_flags() */
     uint32_t shader_capabilities; /* enum shader_capability, of the adapter that is compiled for */
     uint32_t multiprocessors;     /* of that adapter; 0: not known */
+    bool specialized; /* likewise: small ops have pipelines of their own, which are faster but take time to create */
     uint32_t threads;
     const struct graph_backend *backend; /* the target */
     struct graph_store *store; /* of constants and packed weights; NULL: packed at initialisation, nothing is shared */

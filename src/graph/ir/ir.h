@@ -88,6 +88,7 @@ struct graph {
     uint32_t deferred_count, deferred_capacity;
     uint32_t input_count, output_count; /* slots of the compiled operator */
     uint32_t flags;                     /* DML_EXECUTION_FLAGS */
+    bool runs_often;                    /* fast steps are worth a longer compilation */
     bool failed;                        /* a builder call ran out of memory; checked once at the end */
     uint32_t node;                      /* assigned to the ops that graph_op_add creates from now on */
     const char *origin;                 /* likewise */

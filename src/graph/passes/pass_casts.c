@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conversions to a type that has all values of the one before (FLOAT16 to FLOAT32) are read through, like copies: element-
- * wise ops and reductions of integers convert what they read themselves, and copies of the result become conversions. The
- * op stays if any reader of its result cannot do so. */
+/* Conversions to a type that has all values of the one before (FLOAT16 to FLOAT32) are read through, like copies:
+ * element- wise ops and reductions of integers convert what they read themselves, and copies of the result become
+ * conversions. The op stays if any reader of its result cannot do so. */
 #include "graph/passes/pass.h"
 
 /* The bits in which a type has all integers from 0 on, and its sign. */

@@ -68,6 +68,7 @@ static struct kern_op probe_of(const struct graph *graph, const struct graph_opt
     k.packed_input = graph_op_packable(graph, op);
     k.tuning = options->tuning;
     k.multiprocessors = (uint16_t)options->multiprocessors;
+    k.specialized = options->specialized;
     return k;
 }
 

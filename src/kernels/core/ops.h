@@ -456,6 +456,7 @@ struct kern_op {
     const struct kern_tuning *tuning; /* for accepts() only; NULL: costs as fitted */
     uint8_t tile; /* on SPIR-V adapters: number of the kernel's tile, from 1 on; 0: selected by heuristics */
     uint16_t multiprocessors; /* on SPIR-V adapters: of the device; 0: not known */
+    bool specialized;         /* likewise: small ops have pipelines of their own, too */
     uint16_t threads; /* on the host: threads that share the step, for kernels that partition by it; 0 means 1 */
     uint32_t cut;     /* the partition of plan(), so that run() need not recompute it; 0: the best for the threads */
 };

@@ -142,7 +142,7 @@ static uint32_t direct_results(const struct kern_op *op)
     const struct conv_params conv = shader_conv_parameters(op);
     const bool channels_last = shader_tile_closer(conv.y[1], conv.y[4]);
     const int64_t line = (int64_t)conv.steps[2] * (CONV_DIRECT_RESULTS - 1) + conv.kernel[2];
-    if (channels_last || !shader_specializes(result_elements(op) / TUNE_CONV_DIRECT_SHARE) ||
+    if (channels_last || !shader_much(result_elements(op) / TUNE_CONV_DIRECT_SHARE) ||
         conv.out_sizes[2] < CONV_DIRECT_RESULTS || conv.dilations[2] != 1 || line > CONV_DIRECT_LINE)
         return 1;
     return CONV_DIRECT_RESULTS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shaders/core/shader_block.h"
 
-/* Amount of work from which specialised pipelines pay off. */
+/* Amount of work from which specialised pipelines pay off for an op that runs once. */
 static uint64_t specialize_from = 16384;
 
 void shader_specialize_from(uint64_t units)
@@ -9,9 +9,14 @@ void shader_specialize_from(uint64_t units)
     specialize_from = units;
 }
 
-bool shader_specializes(uint64_t work)
+bool shader_much(uint64_t work)
 {
     return work >= specialize_from;
+}
+
+bool shader_specializes(const struct kern_op *op, uint64_t work)
+{
+    return op->specialized || shader_much(work);
 }
 
 _Static_assert(SHADER_TENSORS_MAX == KERN_TENSORS_MAX, "tensors of a block");
@@ -67,7 +72,7 @@ enum shader_code shader_real_variant(enum shader_code plain, const struct kern_o
 
 void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_dispatch *out)
 {
-    if (shader_specializes(work))
+    if (shader_specializes(op, work))
         for (uint32_t t = 0; t < tensor_count(op); t++)
             out->constants[t / 8] |= (uint32_t)op->tensors[t].type << 4 * (t % 8);
 }

@@ -51,10 +51,13 @@ struct shader_dispatch *shader_add(struct shader_work *work, enum shader_code co
 /* Makes the types constants, like shader_add(), depending on the work in other units. */
 void shader_specialize(const struct kern_op *op, uint64_t work, struct shader_dispatch *out);
 
-/* Whether that is much work: worth specialised pipelines. */
-bool shader_specializes(uint64_t work);
+/* Whether that is much work. */
+bool shader_much(uint64_t work);
 
-/* For tests: overrides the number of units from which shader_add() makes the types constants. */
+/* Whether it is worth a specialised pipeline: for much work, and for all of an op that runs often. */
+bool shader_specializes(const struct kern_op *op, uint64_t work);
+
+/* For tests: overrides the number of units that are much work. */
 void shader_specialize_from(uint64_t units);
 
 /* Of 1 to 2^31: n / size = (n * factor / 2^32 + n) / 2^shift for n below 2^31. */

@@ -128,7 +128,7 @@ const char *shader_gemm_line_unsupported(const struct kern_op *op)
     if (reason)
         return reason;
     const struct vec_params params = parameters(op);
-    return shader_specializes(large_elements(&params)) ? NULL : "the GEMM is too small";
+    return shader_specializes(op, large_elements(&params)) ? NULL : "the GEMM is too small";
 }
 
 static void line_plan(const struct kern_op *op, enum shader_code code, uint32_t group_size, struct shader_work *out)
@@ -169,7 +169,7 @@ const char *shader_gemm_line_wide_unsupported(const struct kern_op *op)
     if (reason)
         return reason;
     const struct kern_view *a = &op->tensors[0];
-    return a->sizes[a->rank - 1] < TUNE_WIDE_DEPTH_MIN && !shader_specializes(1) ? "its sums are short" : NULL;
+    return a->sizes[a->rank - 1] < TUNE_WIDE_DEPTH_MIN && !shader_much(1) ? "its sums are short" : NULL;
 }
 
 void shader_gemm_line_wide_plan(const struct kern_op *op, struct shader_work *out)

@@ -133,7 +133,7 @@ void shader_qgemm_vec_write(const struct kern_op *op, uint32_t index, const stru
 const char *shader_qgemm_vec_wide_unsupported(const struct kern_op *op)
 {
     const char *found = shader_qgemm_vec_unsupported(op);
-    if (found || shader_specializes(1))
+    if (found || shader_much(1))
         return found;
     const struct qgemm_tile_params params = vec_tiles(op);
     if (params.tile.k < TUNE_WIDE_DEPTH_MIN || params.tile.tiles_n * params.tile.tiles_m > TUNE_WIDE_GROUPS_MAX)

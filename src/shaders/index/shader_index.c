@@ -84,7 +84,7 @@ static uint32_t gather_vector(const struct kern_op *op)
     const uint32_t picked = gather->mode == KERN_INDEX_ND ? indices->sizes[indices->rank - 1] : 1;
     const uint32_t bytes = kern_type_bytes(y->type);
     if (gather->mode == KERN_INDEX_ELEMENTS || gather->axis + picked >= x->rank || !bytes ||
-        !shader_specializes(result_elements(op)) || x->strides[x->rank - 1] != 1 || y->strides[y->rank - 1] != 1 ||
+        !shader_specializes(op, result_elements(op)) || x->strides[x->rank - 1] != 1 || y->strides[y->rank - 1] != 1 ||
         y->sizes[y->rank - 1] * bytes < 16)
         return 1;
     return 16 / bytes;
@@ -143,7 +143,7 @@ static uint32_t pad_vector(const struct kern_op *op)
     for (uint32_t d = y->rank; d-- > 0; pitch *= y->sizes[d])
         if (y->sizes[d] > 1 && y->strides[d] != pitch)
             return 1;
-    if (!bytes || y->sizes[y->rank - 1] < 16 / bytes || !shader_specializes(kern_view_elements(y)))
+    if (!bytes || y->sizes[y->rank - 1] < 16 / bytes || !shader_specializes(op, kern_view_elements(y)))
         return 1;
     return 16 / bytes;
 }

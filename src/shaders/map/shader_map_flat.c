@@ -58,7 +58,7 @@ const char *shader_map_flat_unsupported(const struct kern_op *op)
     if (op->input_count > MAP_FLAT_INPUTS_MAX || op->output_count > MAP_FLAT_OUTPUTS_MAX ||
         op->u.map.inst_count > MAP_FLAT_INST_MAX)
         return "no shader for programs of this length";
-    if (!shader_specializes(kern_view_elements(&op->tensors[op->input_count])))
+    if (!shader_specializes(op, kern_view_elements(&op->tensors[op->input_count])))
         return "too few elements for this shader";
     return shader_size_unsupported(op);
 }

@@ -55,7 +55,7 @@ const char *shader_move_tile_unsupported(const struct kern_op *op)
     struct tiles tiles;
     if (bytes != 2 && bytes != 4)
         return "no shader for elements of this width";
-    if (!shader_specializes(kern_view_elements(&op->tensors[1])))
+    if (!shader_specializes(op, kern_view_elements(&op->tensors[1])))
         return "too few elements for this shader";
     if (!tiles_of(op, &tiles))
         return "it is not a transpose";

@@ -21,7 +21,7 @@ const char *shader_pool_plane_unsupported(const struct kern_op *op)
     const char *reason = shader_pool_image_unsupported(op, false, &s);
     if (reason)
         return reason;
-    if (!shader_specializes(kern_view_elements(&op->tensors[1])))
+    if (!shader_specializes(op, kern_view_elements(&op->tensors[1])))
         return "too few elements for this shader";
     if (!fits(&s))
         return "no shader for such windows";

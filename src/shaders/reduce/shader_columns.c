@@ -69,7 +69,7 @@ static const char *unsupported(const struct kern_op *op, uint32_t group_size)
     if (kern_type_class(x->type) != KERN_CLASS_FLOAT || kern_type_bytes(x->type) > 4 ||
         kern_type_class(y->type) != KERN_CLASS_FLOAT || kern_type_bytes(y->type) > 4)
         return "no shader for this data type";
-    if (!shader_specializes(kern_view_elements(x) * TUNE_COLUMN_SHARE))
+    if (!shader_much(kern_view_elements(x) * TUNE_COLUMN_SHARE))
         return "too few elements for this shader";
     const struct columns columns = columns_of(op, group_size);
     if (!columns.vector)
@@ -126,7 +126,7 @@ const char *shader_reduce_line_columns_wide_unsupported(const struct kern_op *op
     if (reason)
         return reason;
     const uint32_t loads = columns_of(op, SHADER_GROUP_SIZE).loads;
-    return loads > TUNE_COLUMN_LOADS_WIDE || shader_specializes(1) ? NULL : "its lines are short";
+    return loads > TUNE_COLUMN_LOADS_WIDE || shader_much(1) ? NULL : "its lines are short";
 }
 
 void shader_reduce_line_columns_wide_plan(const struct kern_op *op, struct shader_work *out)

@@ -87,7 +87,7 @@ static const char *held_unsupported(const struct kern_op *op, lines_fn *lines_of
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
         if (kern_type_class(op->tensors[t].type) != KERN_CLASS_FLOAT || kern_type_bytes(op->tensors[t].type) > 4)
             return "no shader for this data type";
-    if (!shader_specializes(held_work(op)))
+    if (!shader_specializes(op, held_work(op)))
         return "too few elements for this shader";
     lines_of(op, 0, &lines);
     const struct kern_view *x = &lines.op.tensors[0];

@@ -207,7 +207,7 @@ const char *shader_norm_rows_unsupported(const struct kern_op *op)
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++)
         if (kern_type_class(op->tensors[t].type) != KERN_CLASS_FLOAT || kern_type_bytes(op->tensors[t].type) > 4)
             return "no shader for this data type";
-    if (!shader_specializes(kern_view_elements(&op->tensors[0])))
+    if (!shader_specializes(op, kern_view_elements(&op->tensors[0])))
         return "too few elements for this shader";
     return find_rows(op, &rows) ? NULL : "no long rows of adjacent elements";
 }

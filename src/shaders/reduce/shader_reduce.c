@@ -204,7 +204,7 @@ static const char *vector_unsupported(const struct kern_op *op)
     struct shader_lines lines;
     if (!is_float(op, 0) || kern_type_bytes(op->tensors[0].type) > 4)
         return "no shader for this data type";
-    if (!shader_specializes(kern_view_elements(&op->tensors[0])))
+    if (!shader_specializes(op, kern_view_elements(&op->tensors[0])))
         return "too few elements for this shader";
     vector_lines(op, 0, &lines);
     const struct kern_view *x = &lines.op.tensors[0];

@@ -155,7 +155,7 @@ const char *shader_resample_two_unsupported(const struct kern_op *op)
     if (resample_uses_table(op) ||
         (is_nearest(op) ? x->type != y->type || !kern_type_bytes(x->type) : !is_float(x->type) || !is_float(y->type)))
         return "no shader for this mode or data type";
-    if (!shader_specializes(kern_view_elements(y)))
+    if (!shader_specializes(op, kern_view_elements(y)))
         return "too few elements for this shader";
     if (x->rank < 2 || x->rank != y->rank)
         return "no shader for this rank";

@@ -128,7 +128,7 @@ const char *shader_sort_group_unsupported(const struct kern_op *op)
         return reason;
     if (is_wide(op) || !kern_type_bytes(op->tensors[0].type))
         return "no shader for this data type";
-    return length > LINE_MOST || (!shader_specializes(1) && length < LINE_LEAST) ? "no shader for this size" : NULL;
+    return length > LINE_MOST || (!shader_much(1) && length < LINE_LEAST) ? "no shader for this size" : NULL;
 }
 
 void shader_sort_group_plan(const struct kern_op *op, struct shader_work *out)
@@ -187,7 +187,7 @@ const char *shader_sort_radix_unsupported(const struct kern_op *op)
         return reason;
     if (is_wide(op))
         return "no shader for this data type";
-    if (length < (shader_specializes(1) ? RADIX_ITEMS / 16 : RADIX_LEAST) ||
+    if (length < (shader_much(1) ? RADIX_ITEMS / 16 : RADIX_LEAST) ||
         (uint64_t)op->tensors[1].sizes[axis] * RADIX_SHARE < length)
         return "no shader for this size";
     return radix_of(op).end > UINT32_MAX ? "the shaders do not sort that many elements" : NULL;
@@ -244,7 +244,7 @@ const char *shader_sort_select_unsupported(const struct kern_op *op)
     if (is_wide(op) || !kern_type_bytes(op->tensors[0].type))
         return "no shader for this data type";
     if (kept > SORT_CHUNK || (uint64_t)kept * SELECT_SHARE > length || length > SELECT_MOST ||
-        (!shader_specializes(1) && (length < SELECT_LEAST || lines_of(op) < SELECT_LINES)))
+        (!shader_much(1) && (length < SELECT_LEAST || lines_of(op) < SELECT_LINES)))
         return "no shader for this size";
     return NULL;
 }
