@@ -56,6 +56,7 @@ struct graph_backend {
     uint64_t passes;      /* bit i: pass i of passes.def applies */
     uint32_t alignment;   /* bytes, of all in the temporary and the persistent buffer: a power of two up to 256 */
     bool norms_last;      /* NORM of groups of channels is as fast in NHWC */
+    bool lines_last;      /* 1-D convolutions are faster with channels last, too */
     uint32_t merged_rows; /* maximum rows of the common matrix for which several GEMMs are merged into one */
     bool derives; /* the initializer runs weight transforms, so that owned inputs can be treated like constants */
     graph_supports_fn *supports;

@@ -142,6 +142,7 @@ const struct graph_backend graph_backend_spirv = {
               GRAPH_PASS_BIT(chains),
     .alignment = 256,
     .norms_last = true,
+    .lines_last = true,
     .merged_rows = 1024, /* larger ones have enough tiles to fill a device */
     .supports = spirv_supports,
     .priority = spirv_priority,

@@ -154,6 +154,34 @@ static void add_conv(struct maker *maker)
     keep(maker, out);
 }
 
+/* Pixels as one line, and two convolutions along it. */
+static void add_lines(struct maker *maker)
+{
+    struct graph_operand in[3] = { any(maker) }, out;
+    const uint32_t n = in[0].view.sizes[0], c = in[0].view.sizes[1], l = in[0].view.sizes[2] * in[0].view.sizes[3];
+    if (in[0].view.type != F32)
+        return;
+    out = graph_temp(maker->graph, F32, 4, in[0].view.sizes);
+    make_move(maker->graph, in[0], out);
+    kern_view_set_packed(&out.view, F32, 3, SIZES(n, c, l));
+    for (uint32_t i = 0, channels = c; i < 2; i++) {
+        const uint32_t outs = 1 + rnd(5), taps = 1 + 2 * (l > 2 && rnd(2));
+        in[0] = out;
+        in[1] = random_constant(maker, SIZES(outs, channels, taps, 1));
+        kern_view_set_packed(&in[1].view, F32, 3, SIZES(outs, channels, taps));
+        out = graph_temp(maker->graph, F32, 3, SIZES(n, outs, l));
+        make_conv(maker->graph, in, 2, out, 1, 1, taps / 2)->k.u.conv.spatial = 1;
+        if (rnd(2)) {
+            in[0] = out;
+            out = graph_temp(maker->graph, F32, 3, SIZES(n, outs, l));
+            make_map(maker->graph, KERN_MAP_RELU, in, 1, out, 0, 0);
+        }
+        channels = outs;
+    }
+    kern_view_set_packed(&out.view, F32, 4, SIZES(n, out.view.sizes[1], 1, l));
+    keep(maker, out);
+}
+
 static void add_gemm(struct maker *maker)
 {
     struct graph_operand in[3] = { any(maker) };
@@ -537,7 +565,7 @@ static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool 
         add_join,     add_conv,      add_conv,       add_gemm,      add_pool,      add_reduce,    add_norm,
         add_known,    add_overwrite, add_overwrite,  add_attention, add_attention, add_attention, add_gate,
         add_products, add_block,     add_norm_parts, add_lp_norm,   add_gather,    add_rotation,  add_windows,
-        add_halves,   add_casts,     add_choice,
+        add_halves,   add_casts,     add_choice,     add_lines,
     };
     struct maker maker = { .graph = graph };
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;

@@ -161,6 +161,10 @@ static void test_seed(uint64_t seed)
         }
         options = make_options(0);
         test_way(seed, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &plain, "all passes");
+        struct graph_backend as_devices = graph_backend_host;
+        as_devices.norms_last = as_devices.lines_last = true;
+        options.backend = &as_devices;
+        test_way(seed, DML_EXECUTION_FLAG_DISABLE_META_COMMANDS, &options, &plain, "all passes, layouts of devices");
         graph_options_init(&options, &graph_backend_host, 2);
         options.disabled_passes = 0;
         test_way(seed, 0, &options, &plain, "all passes, best kernels");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolutions are fastest in NHWC. A temporary that is only ever viewed whole, as one plain [N, C, ...] tensor, or as
  * a range of its channels (concatenation and split), may have any layout. NHWC is chosen for those that convolutions
- * access, and for those that element-wise ops, pooling, sums over all pixels and channel statistics connect to them or
- * to NHWC inputs and outputs. Each element has one position before and after, in all views. The gradient of a
- * convolution's weights is a convolution as well, whose image and filter are images with batch and channels
- * exchanged. Products, normalisations and element-wise ops may view the pixels as tokens, with the channels last. */
+ * access (of lines, [N, C, L], only where kernels want it), and for those that element-wise ops, pooling, sums over all
+ * pixels and channel statistics connect to them or to NHWC inputs and outputs. Each element has one position before and
+ * after, in all views. The gradient of a convolution's weights is a convolution as well, whose image and filter are
+ * images with batch and channels exchanged. Products, normalisations and element-wise ops may view the pixels as
+ * tokens, with the channels last. */
 #include "graph/passes/pass.h"
 
 #include <stdlib.h>
@@ -41,8 +42,9 @@ static bool is_filter(const struct graph_op *op, uint32_t t)
 static bool suits(const struct layout *layout, const struct graph_op *op, uint32_t t)
 {
     const struct kern_view *view = &op->k.tensors[t];
-    const bool norm = op->k.kind == KERN_NORM && layout->options->backend->norms_last;
-    return (any_order(op->k.kind) || by_channel(&op->k) || norm) && view->rank >= 4 && kern_type_bytes(view->type);
+    const struct graph_backend *backend = layout->options->backend;
+    return (any_order(op->k.kind) || by_channel(&op->k) || (op->k.kind == KERN_NORM && backend->norms_last)) &&
+           view->rank >= (backend->lines_last ? 3 : 4) && kern_type_bytes(view->type);
 }
 
 /* A whole plain tensor with channels and pixels. */
@@ -253,7 +255,8 @@ static void connect(struct layout *layout, const struct graph_op *op)
     uint32_t first = GRAPH_NONE;
     bool last = op->k.kind == KERN_CONV;
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
-        last = last || (layout->refused[op->value[t]] && suits(layout, op, t) && is_last(&op->k.tensors[t]));
+        last = last || (layout->refused[op->value[t]] && op->k.tensors[t].rank >= 4 && suits(layout, op, t) &&
+                        is_last(&op->k.tensors[t]));
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
         struct kern_view tokens;
         if (layout->refused[op->value[t]] || reads_tokens(layout, op, t, &tokens))
