@@ -60,7 +60,8 @@ class Programs:
 
     def add(self, key, make):
         try:
-            self.graphs.setdefault(key, []).append(make())
+            made = make()
+            self.graphs.setdefault(key, []).append(made)
         except Exception as error:
             self.about[f"{key}_error"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
             self.torch.cuda.synchronize()
