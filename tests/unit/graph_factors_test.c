@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attention whose operands are multiplied by constants first, as torch exports it. */
+/* Attention as torch exports it: operands are multiplied by constants first, and heads share repeated keys and values.
+ */
 #include "graph_make.h"
 
 #include "base/cpu.h"
@@ -9,7 +10,7 @@
 
 #include <math.h>
 
-enum { BATCH = 2, HEADS = 3, QUERIES = 5, KEYS = 7, DEPTH = 6, WIDTH = 4 };
+enum { BATCH = 2, HEADS = 6, QUERIES = 5, KEYS = 7, DEPTH = 6, WIDTH = 4 };
 enum { Q_COUNT = BATCH * HEADS * QUERIES * DEPTH, K_COUNT = BATCH * HEADS * KEYS * DEPTH };
 enum { V_COUNT = BATCH * HEADS * KEYS * WIDTH, Y_COUNT = BATCH * HEADS * QUERIES * WIDTH };
 
@@ -24,6 +25,7 @@ struct scaled {
     bool divided;    /* the scores are divided by 10 / 7 */
     bool safe;       /* weights that are NaN become 0 */
     float otherwise; /* not 0, but this */
+    uint32_t share;  /* query heads that have the same keys and values; 0: one */
 };
 
 static const struct kern_view *output_view(const struct graph_op *op)
@@ -37,6 +39,20 @@ static struct graph_operand heads_first(struct graph_operand x, bool transposed)
     static const uint32_t orders[2][4] = { { 0, 2, 1, 3 }, { 0, 2, 3, 1 } };
     x.view = graph_view_permute(&x.view, orders[transposed]);
     return x;
+}
+
+/* The first heads, each as often as queries share it. */
+static struct graph_operand repeated(struct graph *graph, struct graph_operand x, uint32_t share)
+{
+    const uint32_t *s = x.view.sizes, sizes[] = { s[0], s[1] / share, share, s[2], s[3] };
+    struct kern_view each = { .type = x.view.type, .rank = 5, .offset = x.view.offset };
+    memcpy(each.sizes, sizes, sizeof(sizes));
+    for (uint32_t d = 0; d < 5; d++)
+        each.strides[d] = d == 2 ? 0 : x.view.strides[d - (d > 2)];
+    struct graph_operand out = graph_temp(graph, x.view.type, 5, sizes);
+    make_move(graph, (struct graph_operand){ x.value, each }, out);
+    kern_view_set_packed(&out.view, x.view.type, 4, s);
+    return out;
 }
 
 static struct graph_operand by_constant(struct graph *graph, enum kern_map_code code, struct graph_operand x, float c,
@@ -98,9 +114,17 @@ static void build(struct graph *graph, const struct scaled *s, DML_TENSOR_DATA_T
     const struct graph_operand scores = graph_temp(graph, type, 4, SIZES(BATCH, HEADS, QUERIES, KEYS));
     const struct graph_operand weights = graph_temp(graph, type, 4, SIZES(BATCH, HEADS, QUERIES, KEYS));
     static const uint32_t swap[] = { 0, 1, 3, 2 };
-    q = scale(graph, s->q, heads_first(q, false));
-    k = scale(graph, s->k, heads_first(k, s->transposed));
-    v = scale(graph, s->v, heads_first(v, false));
+    q = heads_first(q, false);
+    if (s->share) {
+        k = repeated(graph, heads_first(k, false), s->share);
+        v = repeated(graph, heads_first(v, false), s->share);
+    } else {
+        k = heads_first(k, s->transposed);
+        v = heads_first(v, false);
+    }
+    q = scale(graph, s->q, q);
+    k = scale(graph, s->k, k);
+    v = scale(graph, s->v, v);
     if (!s->transposed)
         k.view = graph_view_permute(&k.view, swap);
     if (s->published) {
@@ -122,11 +146,13 @@ struct operand {
     const float *data; /* [B, lines, H, size] */
     uint32_t lines, size;
     enum form form;
+    uint32_t share;
 };
 
 static double element(const struct operand *x, uint32_t batch, uint32_t head, uint32_t line, uint32_t i)
 {
-    const double value = (double)x->data[((batch * x->lines + line) * HEADS + head) * x->size + i];
+    const uint32_t from = x->share ? head / x->share : head;
+    const double value = (double)x->data[((batch * x->lines + line) * HEADS + from) * x->size + i];
     return value * (double)factor_of(x->form) + (x->form == ADDEND ? 0.25 : 0);
 }
 
@@ -167,9 +193,9 @@ static void compare(const struct scaled *s, struct graph *graph, const struct gr
     static float q[Q_COUNT], k[K_COUNT], v[V_COUNT], y[Y_COUNT], more[K_COUNT];
     static uint16_t q16[Q_COUNT], k16[K_COUNT], v16[V_COUNT], y16[Y_COUNT];
     const bool half = type == F16;
-    const struct operand operands[] = { { q, QUERIES, DEPTH, s->q },
-                                        { k, KEYS, DEPTH, s->k },
-                                        { v, KEYS, WIDTH, s->v } };
+    const struct operand operands[] = { { q, QUERIES, DEPTH, s->q, 0 },
+                                        { k, KEYS, DEPTH, s->k, s->share },
+                                        { v, KEYS, WIDTH, s->v, s->share } };
     fill(q, q16, Q_COUNT, 1);
     fill(k, k16, K_COUNT, 2);
     fill(v, v16, V_COUNT, 3);
@@ -213,6 +239,9 @@ static void test(const struct scaled *s, uint32_t maps, double scale, DML_TENSOR
             TEST(maps || graph.ops[i]->k.tensors[1].strides[3] == 1); /* not a transposed copy */
             TEST(graph.ops[i]->k.u.attention.undefined != s->safe);
             TEST(output_view(graph.ops[i])->strides[3] == 1);
+            TEST(!s->share || (graph.ops[i]->k.tensors[1].sizes[1] == HEADS / s->share &&
+                               graph.ops[i]->k.tensors[2].sizes[1] == HEADS / s->share &&
+                               count_ops(&graph, KERN_MOVE) == 0)); /* no copy of the keys */
         }
     compare(s, &graph, &options, hr, type);
 }
@@ -245,6 +274,13 @@ static void test_safe(DML_TENSOR_DATA_TYPE type, uint32_t cpu)
     test(&(struct scaled){ .divided = true }, 0, factor, type, cpu);
     test(&(struct scaled){ .safe = true }, 0, 1, type, cpu);
     test(&(struct scaled){ .q = MUL, .safe = true, .divided = true }, 0, factor * factor, type, cpu);
+}
+
+static void test_shared(DML_TENSOR_DATA_TYPE type, uint32_t cpu)
+{
+    for (uint32_t share = 2; share <= HEADS; share++)
+        if (HEADS % share == 0)
+            test(&(struct scaled){ .q = MUL, .share = share }, 0, (double)0.7f, type, cpu);
 }
 
 /* Another number than 0 is none that attention has. */
@@ -296,6 +332,8 @@ int main(void)
         test_forms(F16, round ? base_cpu_flags() : 0);
         test_safe(F32, round ? base_cpu_flags() : 0);
         test_safe(F16, round ? base_cpu_flags() : 0);
+        test_shared(F32, round ? base_cpu_flags() : 0);
+        test_shared(F16, round ? base_cpu_flags() : 0);
         test_refused(round ? base_cpu_flags() : 0);
     }
     return test_result();

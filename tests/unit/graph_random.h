@@ -277,6 +277,9 @@ static void add_attention(struct maker *maker)
     struct graph_operand scores = graph_temp(maker->graph, F32, 4, SIZES(s[0], s[1], s[2], s[2]));
     struct graph_operand weights = graph_temp(maker->graph, F32, 4, scores.view.sizes);
     bool twice = !rnd(4); /* the weights times themselves: no attention */
+    if (s[1] % 2 == 0 && rnd(2))
+        for (uint32_t i = 1; i < 3; i++)
+            parts[i] = repeated_heads(maker, parts[i]);
     struct graph_operand out = graph_temp(maker->graph, F32, 4, twice ? weights.view.sizes : x.view.sizes);
     parts[1].view = graph_view_permute(&parts[1].view, SIZES(0, 1, 3, 2));
     parts[0] = perhaps_scaled(maker, parts[0]);

@@ -91,6 +91,20 @@ static void add_rotation(struct maker *maker)
     keep(maker, rotated(maker, x, b, 1 + rnd(x.view.sizes[b] - 1)));
 }
 
+/* Half of the heads, each two times. */
+static struct graph_operand repeated_heads(struct maker *maker, struct graph_operand x)
+{
+    const uint32_t *s = x.view.sizes;
+    struct graph_operand out = graph_temp(maker->graph, F32, 5, SIZES(s[0], s[1] / 2, 2, s[2], s[3]));
+    struct kern_view each = out.view;
+    each.offset = x.view.offset;
+    for (uint32_t d = 0; d < 5; d++)
+        each.strides[d] = d == 2 ? 0 : x.view.strides[d - (d > 2)];
+    make_move(maker->graph, (struct graph_operand){ x.value, each }, out);
+    kern_view_set_packed(&out.view, F32, 4, s);
+    return out;
+}
+
 /* Two halves of one dimension, or its even and odd elements, that change places, as they are or negated; most times
  * beside the tensor itself in what follows, as in a rotary embedding. */
 static void add_halves(struct maker *maker)

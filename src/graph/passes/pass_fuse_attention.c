@@ -323,13 +323,85 @@ static bool build(const struct attention *at, struct graph_op *out)
     return !graph_op_reads(out, all[count].value);
 }
 
+/* ---- heads that share keys ---- */
+
+/* Operand t, K or V, without repetitions: it has each head for `*share` query heads next to each other, by a stride of
+ * 0 or in a copy. */
+static bool unrepeated(const struct graph *graph, const struct graph_uses *uses, uint32_t position,
+                       const struct graph_op *op, uint32_t t, uint32_t *share, struct graph_operand *out)
+{
+    const struct graph_use_summary sum = graph_uses_of(uses, op->value[t]);
+    *out = (struct graph_operand){ op->value[t], op->k.tensors[t] };
+    if (out->view.strides[1] == 0 && out->view.sizes[1] > 1) {
+        *share = out->view.sizes[1];
+        out->view.sizes[1] = 1;
+        return true;
+    }
+    if (graph->values[op->value[t]].place != GRAPH_TEMP || sum.writes != 1 || sum.writer >= position)
+        return false;
+    const struct graph_op *move = graph->ops[sum.writer];
+    const struct kern_view *from = &move->k.tensors[0], *to = &move->k.tensors[1];
+    struct kern_view seen, view = op->k.tensors[t];
+    uint32_t d = 0;
+    while (d < from->rank && (from->sizes[d] < 2 || from->strides[d]))
+        d++;
+    if (move->k.kind != KERN_MOVE || d == from->rank || view.sizes[1] % from->sizes[d] ||
+        !graph_stable_between(uses, move->value[0], sum.writer, position + 1))
+        return false;
+    *share = from->sizes[d];
+    view.sizes[1] /= *share;
+    const int64_t stride = view.strides[1];
+    view.strides[1] *= *share;
+    for (uint32_t i = 0; i < *share; i++, view.offset += stride) {
+        if (!graph_view_through(to, from, &view, &seen) || (i && !graph_view_equal(&seen, &out->view)))
+            return false;
+        *out = (struct graph_operand){ move->value[0], seen };
+    }
+    return true;
+}
+
+/* Queries of heads that share keys, one of each, as the queries of one head. */
+static void gather_queries(struct graph_op *op)
+{
+    const uint32_t heads = op->k.tensors[1].sizes[1];
+    for (uint32_t t = 0; t <= op->k.input_count; t = t == 0 ? 3 : t + 1) {
+        struct kern_view *view = &op->k.tensors[t];
+        view->sizes[2] = view->sizes[1] / heads;
+        view->sizes[1] = heads;
+        view->strides[2] = view->strides[1];
+        view->strides[1] *= view->sizes[2];
+    }
+}
+
+/* The attention that reads keys and values from where they are not repeated yet. */
+static bool share_keys(const struct graph *graph, const struct graph_uses *uses, uint32_t position,
+                       const struct graph_op *op, struct graph_op *out)
+{
+    struct graph_operand found[2];
+    uint32_t share[2];
+    *out = *op;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (!unrepeated(graph, uses, position, op, 1 + i, &share[i], &found[i]) ||
+            found[i].value == op->value[op->k.input_count])
+            return false;
+        out->value[1 + i] = found[i].value;
+        out->k.tensors[1 + i] = found[i].view;
+    }
+    if (op->k.tensors[0].sizes[2] == 1)
+        gather_queries(out);
+    return share[0] == share[1];
+}
+
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t position)
 {
     struct attention at;
-    struct graph_op fused;
+    struct graph_op fused, shared;
     if (graph->ops[position]->dead || !find(graph, uses, position, &at) || !build(&at, &fused) ||
-        !graph_op_may_sink(uses, at.scores, at.scores_at, position) ||
-        !graph_op_pays(graph, options, at.product, &fused))
+        !graph_op_may_sink(uses, at.scores, at.scores_at, position))
+        return false;
+    const bool shares =
+        share_keys(graph, uses, position, &fused, &shared) && graph_op_pays(graph, options, at.product, &shared);
+    if (!shares && !graph_op_pays(graph, options, at.product, &fused))
         return false;
     if (at.mask_count > 1)
         add_masks(graph, &at, &fused);
@@ -337,6 +409,8 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         multiply_queries(graph, &at, &fused);
     if (graph->failed)
         return false;
+    if (shares && share_keys(graph, uses, position, &fused, &shared))
+        fused = shared;
     graph_op_join(&fused, at.scores);
     graph_op_join(&fused, at.softmax);
     graph->ops[at.scores_at]->dead = graph->ops[at.softmax_at]->dead = true;

@@ -132,7 +132,7 @@ static bool read_through(struct views *views, uint32_t move_at)
          at = graph_uses_next(&views->uses, at))
         any |= read_through_one(views, move_at, views->uses.pool[at].op);
     if (graph_uses_of(&views->uses, copy).reading_ops == 0)
-        graph->ops[move_at]->dead = true;
+        any = graph->ops[move_at]->dead = true;
     return any;
 }
 

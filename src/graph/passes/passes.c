@@ -74,15 +74,17 @@ static HRESULT run_round(struct graph *graph, const struct graph_options *option
         bool here = false;
         if (!(enabled >> i & 1))
             continue;
+        const uint32_t before = graph->op_count;
         HRESULT hr = passes[i].run(graph, options, &here);
-        if (here)
-            graph_uses_forget(graph);
         if (FAILED(hr))
             return hr;
         if (graph->failed || !graph_settle(graph))
             return E_OUTOFMEMORY;
-        if (here)
+        here = here || graph->op_count != before;
+        if (here) {
+            graph_uses_forget(graph);
             trace(graph, passes[i].name);
+        }
         *changed |= here;
     }
     return S_OK;

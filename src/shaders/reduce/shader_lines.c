@@ -7,7 +7,7 @@
 #define LANES_WANTED  (1u << 17) /* invocations, likewise, of lines that are many */
 #define LANES_LEAST   64
 #define PARTS_MAX     256
-#define PART_LEAST    16 /* elements of a lane */
+#define PART_LEAST    4 /* elements of a lane */
 
 const char *shader_lines_unsupported(const struct kern_op *op)
 {
