@@ -18,11 +18,14 @@ static int32_t row_bytes(const struct blocked_gemm_isa *isa, const struct blocke
     return isa->integers->row(out, count, flip, out);
 }
 
-static int32_t row_pairs(const struct blocked_gemm_line *from, uint32_t count, int16_t *out)
+static int32_t row_words(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
+                         int16_t *out)
 {
     const uint8_t *restrict in = (const uint8_t *)from->data + from->index;
     bool is_signed = from->type == DML_TENSOR_DATA_TYPE_INT8;
     int32_t sum = 0;
+    if (from->step == 1)
+        return isa->integers->words(in, count, is_signed, out);
     for (uint32_t i = 0; is_signed && i < count; i++)
         out[i] = (int8_t)in[(int64_t)i * from->step];
     for (uint32_t i = 0; !is_signed && i < count; i++)
@@ -114,7 +117,7 @@ int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocke
         return row_bytes(isa, from, count, blocked_gemm_flip(isa, from->type, right), packs);
     }
     memset((int16_t *)packs + count, 0, (places - count) * sizeof(int16_t));
-    return row_pairs(from, count, packs);
+    return row_words(isa, from, count, packs);
 }
 
 uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value, DML_TENSOR_DATA_TYPE type,
@@ -140,10 +143,28 @@ void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *pa
     for (uint64_t first = 0; first < packs; first += ONES) {
         uint64_t count = BASE_MIN(packs - first, ONES);
         isa->tile(&(struct blocked_gemm_tile){ ones, (const char *)panel + first * isa->columns * isa->pack_bytes, part,
-                                               count, 1, isa->columns, isa->columns });
+                                               count, 1, isa->columns, isa->columns, .row_packs = count });
         for (uint32_t c = 0; c < isa->columns; c++)
             sums[c] += part[c];
     }
+}
+
+void blocked_gemm_multiply(const struct blocked_gemm_isa *isa, const struct blocked_gemm_tile *block,
+                           uint64_t panel_bytes, uint64_t cross_bytes)
+{
+    const uint64_t parts = BASE_MAX((block->packs + isa->deep - 1) / isa->deep, 1);
+    const uint64_t depth = base_align_up((block->packs + parts - 1) / parts, 2);
+    const uint64_t row_bytes = block->packs * isa->pack_bytes;
+    for (uint64_t first = 0; first == 0 || first < block->packs; first += depth)
+        for (uint32_t c = 0, panel = 0; c < block->columns; c += isa->columns, panel++)
+            for (uint32_t r = 0; r < block->rows; r += isa->rows)
+                isa->tile(&(struct blocked_gemm_tile){
+                    (const char *)block->a + r * row_bytes + first * isa->pack_bytes,
+                    (const char *)block->b + panel * panel_bytes + first * isa->columns * isa->pack_bytes,
+                    (int32_t *)block->sums + (uint64_t)r * block->step + c, BASE_MIN(block->packs - first, depth),
+                    BASE_MIN(block->rows - r, isa->rows), BASE_MIN(block->columns - c, isa->columns), block->step,
+                    block->row_cross + r, (const int32_t *)((const char *)block->column_cross + panel * cross_bytes),
+                    block->packs, first > 0 });
 }
 
 /* ---- the epilogue ---- */

@@ -14,9 +14,9 @@
 struct gemm_blocks {
     uint32_t rank, m, n;
     uint32_t rows, columns;         /* of a block */
-    uint64_t k, packs, panel_bytes; /* a panel of integers starts with the sums of its columns */
+    uint64_t k, packs, panel_bytes; /* a panel of integers starts with the sums of its columns, then column_cross */
     uint64_t header, row_blocks, column_blocks, batches;
-    uint64_t a, a_sums, b, sums, floats, zeros, epilogue, bytes; /* offsets in the worker's scratch */
+    uint64_t a, a_sums, a_cross, b, sums, floats, zeros, epilogue, bytes; /* offsets in the worker's scratch */
     bool packed, wide; /* wide: units of a row block are consecutive, and several may be one block */
 };
 
@@ -65,7 +65,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
         g->rows = rows_for_threads(isa, g, op->threads);
     else if (!isa->tiles && op->threads > 2)
         g->columns = columns_for_threads(g, op->threads);
-    g->header = isa->integers ? isa->columns * (uint64_t)isa->pack_bytes : 0;
+    g->header = isa->integers ? isa->columns * (uint64_t)isa->pack_bytes * (isa->deep ? 2 : 1) : 0;
     g->panel_bytes = g->header + g->packs * isa->columns * isa->pack_bytes;
     g->row_blocks = (g->m + g->rows - 1) / g->rows;
     g->column_blocks = ((uint64_t)g->n + g->columns - 1) / g->columns;
@@ -76,8 +76,9 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     const uint64_t columns = base_align_up(BASE_MIN(g->n, most), isa->columns);
     g->a = dense_take(&g->bytes, rows * g->packs * isa->pack_bytes, 64);
     g->a_sums = dense_take(&g->bytes, rows * sizeof(int32_t), 64);
+    g->a_cross = dense_take(&g->bytes, isa->deep ? rows * sizeof(int32_t) : 0, 64);
     g->b = dense_take(&g->bytes, g->packed ? 0 : columns / isa->columns * g->panel_bytes, 64);
-    g->sums = dense_take(&g->bytes, (uint64_t)isa->rows * columns * isa->pack_bytes, 64);
+    g->sums = dense_take(&g->bytes, (isa->deep ? rows : isa->rows) * columns * isa->pack_bytes, 64);
     g->floats = dense_take(&g->bytes, columns * sizeof(float), 64);
     g->zeros = dense_take(&g->bytes, 2 * columns * sizeof(int32_t), 64); /* of B, and the sums of its columns */
     g->epilogue = dense_take(&g->bytes, dense_epilogue_bytes(op), 64);
@@ -180,6 +181,8 @@ static void panel_fill(const struct blocked_gemm_isa *isa, const struct kern_op 
     }
     if (isa->integers)
         blocked_gemm_column_sums(isa, packs, g->packs, (int32_t *)panel);
+    if (isa->deep)
+        isa->column_cross(packs, g->packs, (int32_t *)panel + isa->columns);
 }
 
 struct blocked_packing {
@@ -285,7 +288,7 @@ static void unit_load_a(struct gemm_unit *u)
 {
     const struct gemm_blocks *g = &u->g;
     const struct kern_view *a = &u->call->op->tensors[0];
-    int32_t *sums = (int32_t *)(u->scratch + g->a_sums);
+    int32_t *sums = (int32_t *)(u->scratch + g->a_sums), *cross = (int32_t *)(u->scratch + g->a_cross);
     uint32_t at[KERN_RANK_MAX];
     memcpy(at, u->at, sizeof(at));
     if (a_direct(u)) {
@@ -298,8 +301,10 @@ static void unit_load_a(struct gemm_unit *u)
         at[g->rank - 2] = u->at[g->rank - 2] + r;
         struct blocked_gemm_line line = { u->call->data[0], dense_offset(a, at, g->rank - 1), a->strides[g->rank - 1],
                                           a->type };
-        sums[r] = blocked_gemm_row(u->isa, &line, (uint32_t)g->k, false,
-                                   u->scratch + g->a + r * g->packs * u->isa->pack_bytes);
+        char *packs = u->scratch + g->a + r * g->packs * u->isa->pack_bytes;
+        sums[r] = blocked_gemm_row(u->isa, &line, (uint32_t)g->k, false, packs);
+        if (u->isa->deep)
+            cross[r] = u->isa->row_cross(packs, g->packs);
     }
 }
 
@@ -362,6 +367,21 @@ static void unit_prefetch(const struct gemm_unit *u, uint64_t tile, uint64_t til
         __builtin_prefetch(u->ahead + i, 0, 2);
 }
 
+static void unit_multiply_deep(const struct gemm_unit *u)
+{
+    const struct gemm_blocks *g = &u->g;
+    const uint32_t step = (uint32_t)base_align_up(u->columns, u->isa->columns);
+    int32_t *sums = (int32_t *)(u->scratch + g->sums);
+    unit_prefetch(u, 0, 1);
+    blocked_gemm_multiply(u->isa,
+                          &(struct blocked_gemm_tile){ u->a, u->panels + g->header, sums, g->packs, u->rows, u->columns,
+                                                       step, (const int32_t *)(u->scratch + g->a_cross),
+                                                       (const int32_t *)u->panels + u->isa->columns },
+                          g->panel_bytes, g->panel_bytes);
+    for (uint32_t r = 0; r < u->rows; r++)
+        unit_finish(u, r, sums + (uint64_t)r * step);
+}
+
 static void unit_multiply(const struct gemm_unit *u)
 {
     const struct gemm_blocks *g = &u->g;
@@ -418,6 +438,9 @@ void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call
             unit_load_a(&u);
         u.loaded_rows = rows;
         unit_look_ahead(&u, column, row, end - unit);
-        unit_multiply(&u);
+        if (isa->deep)
+            unit_multiply_deep(&u);
+        else
+            unit_multiply(&u);
     }
 }
