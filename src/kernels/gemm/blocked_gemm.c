@@ -149,22 +149,47 @@ void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *pa
     }
 }
 
+enum { FETCHING_TILES = 8 }; /* the fewest that have time for it */
+
+/* All rows with a part of a panel, of which `next` is prefetched meanwhile, if it is not NULL. */
+static void multiply_panel(const struct blocked_gemm_isa *isa, const struct blocked_gemm_tile *panel, const char *next)
+{
+    const uint32_t tiles = (panel->rows + isa->rows - 1) / isa->rows;
+    const uint64_t bytes = next && tiles >= FETCHING_TILES ? panel->packs * isa->columns * isa->pack_bytes : 0;
+    struct blocked_gemm_tile tile = *panel;
+    for (uint32_t i = 0; i < tiles; i++) {
+        const uint32_t row = i * isa->rows;
+        for (uint64_t at = base_align_up(bytes * i / tiles, 64); at < bytes * (i + 1) / tiles; at += 64)
+            __builtin_prefetch(next + at);
+        tile.a = (const char *)panel->a + row * panel->row_packs * isa->pack_bytes;
+        tile.sums = (int32_t *)panel->sums + (uint64_t)row * panel->step;
+        tile.rows = BASE_MIN(panel->rows - row, isa->rows);
+        tile.row_cross = panel->row_cross + row;
+        isa->tile(&tile);
+    }
+}
+
 void blocked_gemm_multiply(const struct blocked_gemm_isa *isa, const struct blocked_gemm_tile *block,
                            uint64_t panel_bytes, uint64_t cross_bytes)
 {
     const uint64_t parts = BASE_MAX((block->packs + isa->deep - 1) / isa->deep, 1);
     const uint64_t depth = base_align_up((block->packs + parts - 1) / parts, 2);
-    const uint64_t row_bytes = block->packs * isa->pack_bytes;
-    for (uint64_t first = 0; first == 0 || first < block->packs; first += depth)
-        for (uint32_t c = 0, panel = 0; c < block->columns; c += isa->columns, panel++)
-            for (uint32_t r = 0; r < block->rows; r += isa->rows)
-                isa->tile(&(struct blocked_gemm_tile){
-                    (const char *)block->a + r * row_bytes + first * isa->pack_bytes,
-                    (const char *)block->b + panel * panel_bytes + first * isa->columns * isa->pack_bytes,
-                    (int32_t *)block->sums + (uint64_t)r * block->step + c, BASE_MIN(block->packs - first, depth),
-                    BASE_MIN(block->rows - r, isa->rows), BASE_MIN(block->columns - c, isa->columns), block->step,
-                    block->row_cross + r, (const int32_t *)((const char *)block->column_cross + panel * cross_bytes),
-                    block->packs, first > 0 });
+    struct blocked_gemm_tile panel = *block;
+    panel.row_packs = block->packs;
+    for (uint64_t first = 0; first == 0 || first < block->packs; first += depth) {
+        const char *b = (const char *)block->b + first * isa->columns * isa->pack_bytes;
+        panel.a = (const char *)block->a + first * isa->pack_bytes;
+        panel.packs = BASE_MIN(block->packs - first, depth);
+        panel.add = first > 0;
+        for (uint32_t c = 0; c < block->columns; c += isa->columns) {
+            const uint64_t at = c / isa->columns;
+            panel.b = b + at * panel_bytes;
+            panel.sums = (int32_t *)block->sums + c;
+            panel.columns = BASE_MIN(block->columns - c, isa->columns);
+            panel.column_cross = (const int32_t *)((const char *)block->column_cross + at * cross_bytes);
+            multiply_panel(isa, &panel, c + isa->columns < block->columns ? b + (at + 1) * panel_bytes : NULL);
+        }
+    }
 }
 
 /* ---- the epilogue ---- */

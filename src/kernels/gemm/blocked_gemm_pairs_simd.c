@@ -62,8 +62,7 @@ DENSE_INLINE void tile_crossed(uint32_t vecs, uint32_t rows, const struct blocke
     if (packs % 2)
         EACH_ROW
     EACH_VEC
-    sums[r][v] = _mm256_add_epi32(sums[r][v],
-                                  _mm256_madd_epi16(pack_of(a + r * row + packs - 1), vector_of(b, v)));
+    sums[r][v] = _mm256_add_epi32(sums[r][v], _mm256_madd_epi16(pack_of(a + r * row + packs - 1), vector_of(b, v)));
     EACH_ROW
     EACH_VEC
     _mm256_storeu_si256((__m256i *)((int32_t *)t->sums + r * t->step) + v, sums[r][v]);

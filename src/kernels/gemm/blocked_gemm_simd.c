@@ -175,13 +175,50 @@ DENSE_INLINE uint8_t requantized(int32_t sum, float scale, const struct blocked_
     return (uint8_t)(int32_t)value;
 }
 
+#if defined(__AVX2__)
+/* Whole vectors; returns their number of elements. GCC 12 compiles the loop below to chains of comparisons. */
+DENSE_INLINE uint32_t requantize_vectors(const int32_t *restrict sums, uint32_t count,
+                                         const struct blocked_gemm_shift *shift,
+                                         const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool divides)
+{
+    const int32_t *restrict columns = shift->columns, *restrict zeros = shift->zeros;
+    const __m256i a_zero = _mm256_set1_epi32(shift->zero), same = _mm256_set1_epi32((int32_t)unshift_same(shift));
+    const __m256i row = _mm256_set1_epi32(shift->row), zero = _mm256_set1_epi32((int32_t)how->zero);
+    const __m256i low = _mm256_set1_epi32((int32_t)how->low), high = _mm256_set1_epi32((int32_t)how->high);
+    const __m256 least = _mm256_set1_ps(-1024), most = _mm256_set1_ps(1024), divisor = _mm256_set1_ps(how->divisor);
+    __m256 scale = _mm256_set1_ps(*how->scale);
+    uint32_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m256i sum = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)(sums + i)), same);
+        if (shift->zero)
+            sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(a_zero, _mm256_loadu_si256((const __m256i *)(columns + i))));
+        if (zeros)
+            sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(_mm256_loadu_si256((const __m256i *)(zeros + i)), row));
+        if (how->scale_step)
+            scale = _mm256_loadu_ps(how->scale + i);
+        __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), scale);
+        if (divides)
+            value = _mm256_div_ps(value, divisor);
+        value = _mm256_min_ps(_mm256_max_ps(value, least), most); /* in this order NaN becomes the least */
+        __m256i number = _mm256_add_epi32(_mm256_cvtps_epi32(value), zero);
+        number = _mm256_and_si256(_mm256_min_epi32(_mm256_max_epi32(number, low), high), _mm256_set1_epi32(0xff));
+        const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(number), _mm256_extracti128_si256(number, 1));
+        _mm_storel_epi64((__m128i *)(out + i), _mm_packus_epi16(words, words));
+    }
+    return i;
+}
+#endif
+
 DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, const struct blocked_gemm_shift *shift,
                                  const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool divides)
 {
     const struct blocked_gemm_shift by = *shift;
     const struct blocked_gemm_requantize to = *how;
-    uint32_t same = unshift_same(&by);
-    for (uint32_t i = 0; i < count; i++)
+    uint32_t same = unshift_same(&by), i = 0;
+#if defined(__AVX2__)
+    i = requantize_vectors(sums, count, &by, &to, out, divides);
+#endif
+    for (; i < count; i++)
         out[i] = requantized((int32_t)unshifted(sums, i, &by, same), to.scale[to.scale_step ? i : 0], &to, divides);
 }
 #endif

@@ -5,6 +5,7 @@
 #include "kernels/row/row.h"
 
 #define BLOCK_ROWS 96
+#define DEEP_ROWS  128 /* with isa->deep */
 /* With AMX, whose tiles need many rows for each panel: rows of A limited by the second-level cache. */
 #define TILES_ROWS   256
 #define TILES_BYTES  (1 << 20)
@@ -46,6 +47,13 @@ static uint32_t columns_for_threads(const struct gemm_blocks *g, uint32_t thread
     return (uint32_t)BASE_MIN(columns, g->columns);
 }
 
+/* Rows of blocks of about the same height. */
+static uint32_t even_rows(uint32_t rows, uint32_t tile)
+{
+    const uint32_t blocks = BASE_MAX((rows + DEEP_ROWS - 1) / DEEP_ROWS, 1);
+    return (uint32_t)base_align_up((rows + blocks - 1) / blocks, tile);
+}
+
 static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct gemm_blocks *g)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
@@ -55,7 +63,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->batches = dense_rows(y) / g->m;
     g->columns = isa->tiles ? isa->columns : isa->integers ? 256 : 128;
     g->packs = blocked_gemm_packs(isa, g->k);
-    g->rows = BLOCK_ROWS;
+    g->rows = isa->deep ? even_rows(g->m, isa->rows) : BLOCK_ROWS;
     if (isa->tiles)
         g->rows = (uint32_t)BASE_MIN(BASE_MAX(TILES_BYTES / (g->packs * isa->pack_bytes) / isa->rows, 1) * isa->rows,
                                      TILES_ROWS);
@@ -353,7 +361,7 @@ static void unit_look_ahead(struct gemm_unit *u, uint64_t column, uint64_t row, 
 {
     const struct gemm_blocks *g = &u->g;
     u->ahead_bytes = 0;
-    if (!g->packed || u->isa->tiles || column + 1 >= g->column_blocks || left <= g->row_blocks - row)
+    if (!g->packed || u->isa->tiles || u->isa->deep || column + 1 >= g->column_blocks || left <= g->row_blocks - row)
         return;
     const uint64_t panels = g->columns / u->isa->columns, rest = panels_of(u->isa, g) - (column + 1) * panels;
     const uint64_t bytes = BASE_MIN(panels, rest) * g->panel_bytes, begin = bytes * row / g->row_blocks;
@@ -372,7 +380,6 @@ static void unit_multiply_deep(const struct gemm_unit *u)
     const struct gemm_blocks *g = &u->g;
     const uint32_t step = (uint32_t)base_align_up(u->columns, u->isa->columns);
     int32_t *sums = (int32_t *)(u->scratch + g->sums);
-    unit_prefetch(u, 0, 1);
     blocked_gemm_multiply(u->isa,
                           &(struct blocked_gemm_tile){ u->a, u->panels + g->header, sums, g->packs, u->rows, u->columns,
                                                        step, (const int32_t *)(u->scratch + g->a_cross),
