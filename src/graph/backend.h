@@ -53,9 +53,11 @@ typedef struct base_hash graph_pack_layout_fn(const struct graph_step *step);
 
 struct graph_backend {
     const char *name;
-    uint64_t passes;      /* bit i: pass i of passes.def applies */
-    uint32_t alignment;   /* bytes, of all in the temporary and the persistent buffer: a power of two up to 256 */
-    bool norms_last;      /* NORM of groups of channels is as fast in NHWC */
+    uint64_t passes;    /* bit i: pass i of passes.def applies */
+    uint32_t alignment; /* bytes, of all in the temporary and the persistent buffer: a power of two up to 256 */
+    bool norms_last;    /* NORM of groups of channels is as fast in NHWC */
+    uint32_t
+        layout_work; /* multiplications of convolutions in NHWC that are worth the copy of an element; 0: none are */
     uint32_t merged_rows; /* maximum rows of the common matrix for which several GEMMs are merged into one */
     bool derives; /* the initializer runs weight transforms, so that owned inputs can be treated like constants */
     graph_supports_fn *supports;
