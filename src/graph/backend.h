@@ -57,6 +57,7 @@ struct graph_backend {
     uint32_t alignment;   /* bytes, of all in the temporary and the persistent buffer: a power of two up to 256 */
     bool norms_last;      /* NORM of groups of channels is as fast in NHWC */
     bool lines_last;      /* 1-D convolutions are faster with channels last, too */
+    uint32_t layout_work; /* multiplications in NHWC convolutions that are worth the copy of an element; 0: none are */
     uint32_t merged_rows; /* maximum rows of the common matrix for which several GEMMs are merged into one */
     bool derives; /* the initializer runs weight transforms, so that owned inputs can be treated like constants */
     graph_supports_fn *supports;

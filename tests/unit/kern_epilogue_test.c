@@ -2,6 +2,7 @@
 /* What products and convolutions end in, in every row that takes it: operands in any order, and any numbers. */
 #include "base/cpu.h"
 #include "kernels/core/epilogue.h"
+#include "kernels/core/number.h"
 
 #include "test.h"
 
@@ -332,6 +333,86 @@ static void test_curves(void)
     }
 }
 
+/* ---- depthwise convolutions ---- */
+
+enum { OF_PIXELS, OF_CHANNELS, OF_LINES, OF_PLANES, OF_OPERANDS };
+
+static const struct step ends[][4] = {
+    { { KERN_MAP_ADD, 0, 1, 0, 0 }, { KERN_MAP_HARD_SWISH, 2, 0, 0.25f, 0.5f } },
+    { { KERN_MAP_MUL, 1, 0, 0, 0 } },
+    { { KERN_MAP_ADD, 1, 0, 0, 0 }, { KERN_MAP_GELU, 2, 0, 0, 0 } },
+    { { KERN_MAP_GELU, 0, 0, 0, 0 }, { KERN_MAP_ADD, 2, 1, 0, 0 } },
+    { { KERN_MAP_SUB, 1, 0, 0, 0 } },
+};
+
+/* 3x3 taps of channels innermost, which end in an operand of any layout: NHWC, one line or plane for all, NCHW. */
+static void set_depthwise(struct kern_op *op, uint32_t operand, uint32_t height)
+{
+    const uint32_t width = M / height, sizes[] = { 1, N, height, width };
+    const int64_t strides[OF_OPERANDS][4] = {
+        [OF_PIXELS] = { M * N, 1, width * N, N },
+        [OF_CHANNELS] = { 0, 1, 0, 0 },
+        [OF_LINES] = { 0, 0, 0, 1 },
+        [OF_PLANES] = { M * N, M, width, 1 },
+    };
+    op->u.conv = (struct kern_conv){ .spatial = 2, .groups = N };
+    for (uint32_t d = 0; d < 2; d++)
+        op->u.conv.strides[d] = op->u.conv.dilations[d] = op->u.conv.pad_start[d] = 1;
+    for (uint32_t t = 0; t < 4; t++) {
+        kern_view_set_packed(&op->tensors[t], F32, 4, t == 1 ? (uint32_t[]){ N, 1, 3, 3 } : sizes);
+        if (t != 1)
+            memcpy(op->tensors[t].strides, strides[t == 2 ? operand : OF_PIXELS], sizeof(strides[0]));
+    }
+}
+
+static double depthwise_sum(const float *x, const float *w, uint32_t channel, int row, int column, int height)
+{
+    const int width = M / height;
+    double sum = 0;
+    for (int k = 0; k < 9; k++) {
+        const int at = row + k / 3 - 1, from = column + k % 3 - 1;
+        if (at >= 0 && at < height && from >= 0 && from < width)
+            sum += (double)x[(at * width + from) * N + (int)channel] * w[channel * 9 + (uint32_t)k];
+    }
+    return sum;
+}
+
+static void test_depthwise(void)
+{
+    static float x[M * N], w[N * 9], other[M * N], y[M * N];
+    static double want[M * N];
+    for (uint32_t i = 0; i < M * N; i++) {
+        x[i] = (float)(i * 7 % 13) / 8 - 0.75f;
+        other[i] = (float)(i * 5 % 17) / 8 - 1;
+    }
+    for (uint32_t i = 0; i < N * 9; i++)
+        w[i] = (float)(i * 3 % 11) / 16 - 0.25f;
+    for (uint32_t round = 0; round < ARRAY_SIZE(ends) * OF_OPERANDS * 2; round++) {
+        const uint32_t end = round / 2 / OF_OPERANDS, height = round % 2 ? 3 : 1;
+        struct kern_map map;
+        struct kern_op op = { .kind = KERN_CONV, .input_count = 3, .output_count = 1, .epilogue = &map };
+        op.epilogue_input = 2;
+        set_depthwise(&op, round / 2 % OF_OPERANDS, height);
+        set_program(&map, ends[end], steps_of(ends[end]));
+        map.store[0]--; /* one operand */
+        for (uint32_t e = 0; e < M * N; e++) {
+            const uint32_t n = e % N, row = e / N / (M / height), column = e / N % (M / height);
+            const uint32_t at[] = { 0, n, row, column };
+            const double sum = depthwise_sum(x, w, n, (int)row, (int)column, (int)height);
+            double registers[4] = { sum, other[kern_offset(&op.tensors[2], at)] };
+            for (uint32_t i = 0; i < map.inst_count; i++)
+                registers[2 + i] = compute(&ends[end][i], registers[ends[end][i].x], registers[ends[end][i].y]);
+            want[e] = registers[1 + map.inst_count];
+        }
+        TEST(check_rows(&op, (void *[]){ x, w, other, y }, want, 2e-5, "depthwise, round", round) > 0);
+        uint32_t count;
+        const struct kern_row *rows = kern_rows(&count);
+        for (uint32_t i = 0; i < count; i++)
+            if (strstr(rows[i].name, "conv_dw_last_f32") && !(rows[i].cpu & ~base_cpu_flags()))
+                TEST_FOR(rows[i].accepts(&op), "round %u", round);
+    }
+}
+
 /* ---- programs as steps ---- */
 
 /* Registers as above; `want`: the steps, 0 = not a chain of what is supported. */
@@ -395,6 +476,33 @@ static void test_match(void)
     TEST(kern_epilogue_match(&plain, &support, &out) && out.count == 0);
 }
 
+/* value * a + b, such as a batch normalisation, is a product and a sum. */
+static void test_match_fma(void)
+{
+    static const uint8_t sources[][3] = { { 0, 1, 2 }, { 1, 0, 2 }, { 1, 2, 0 }, { 0, 1, 0 }, { 0, 0, 1 } };
+    struct kern_epilogue_support support = {
+        2, { [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR, [KERN_MAP_MUL] = KERN_EPILOGUE_TENSOR }
+    };
+    const struct step program[4] = { { KERN_MAP_FMA, 0, 1, 0, 0 } };
+    for (uint32_t i = 0; i < ARRAY_SIZE(sources); i++) {
+        struct kern_map map;
+        struct kern_epilogue out;
+        const struct kern_op op = {
+            .kind = KERN_GEMM, .input_count = 4, .output_count = 1, .epilogue = &map, .epilogue_input = 2
+        };
+        set_program(&map, program, 1);
+        memcpy(map.inst[0].src, sources[i], sizeof(sources[i]));
+        support.steps = 2;
+        const bool matches = kern_epilogue_match(&op, &support, &out);
+        TEST_FOR(matches == (i < 2), "sources %u", i);
+        TEST_FOR(!matches || (out.count == 2 && out.step[0].code == KERN_MAP_MUL && out.step[0].tensor == 2 &&
+                              out.step[1].code == KERN_MAP_ADD && out.step[1].tensor == 3),
+                 "steps of sources %u", i);
+        support.steps = 1;
+        TEST_FOR(!kern_epilogue_match(&op, &support, &out), "sources %u in one step", i);
+    }
+}
+
 /* Bounds of a convolution of few input channels, NaN among its sums: CLAMP makes that the low one, CLIP the high one,
  * CLAMP_NAN leaves it. */
 static void test_bounds(void)
@@ -441,7 +549,9 @@ static void test_bounds(void)
 
 int main(void)
 {
+    test_depthwise();
     test_match();
+    test_match_fma();
     test_bounds();
     test_order();
     test_gelu();

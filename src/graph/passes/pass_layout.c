@@ -17,6 +17,8 @@ struct layout {
     bool *refused;           /* [value] */
     bool *conv;              /* [group] */
     uint32_t *group;         /* [value]: towards the group's first value */
+    double *work;            /* [group]: what NHWC gains, less what the copies for `keeps` cost, in multiplications */
+    bool *keeps;             /* [op]: a convolution that keeps its layout; its operands are copied */
 };
 
 static bool any_order(enum kern_kind kind)
@@ -313,24 +315,88 @@ static bool filter_follows(const struct layout *layout, const struct graph_op *o
            (layout->graph->values[op->value[1]].place == GRAPH_CONSTANT && !op->k.u.conv.transposed);
 }
 
-/* If a convolution would lose its kernel, its whole group keeps its layout. Pass transposed chooses another one. */
-static void veto(struct layout *layout, const struct graph_op *op)
+/* A convolution that is permuted and would lose its kernel. Pass transposed chooses another one. */
+static bool loses(struct layout *layout, const struct graph_op *op, struct graph_op *out_changed)
 {
     const uint64_t passes = layout->options->backend->passes & ~layout->options->disabled_passes;
-    struct graph_op changed;
     if ((passes & GRAPH_PASS_BIT(transposed)) && graph_splits_transposed(op))
+        return false;
+    return op->k.kind == KERN_CONV && permuted(layout, op, out_changed) &&
+           !(filter_follows(layout, op) && permutes_well(layout, op, out_changed));
+}
+
+/* Operand t is in a group of convolutions. */
+static bool in_group(struct layout *layout, const struct graph_op *op, uint32_t t)
+{
+    return !layout->refused[op->value[t]] && layout->conv[find_group(layout, op->value[t])];
+}
+
+#define SAME_KERNEL 0.25 /* of its time is gained, compared with a convolution that gets a better one */
+
+/* Copies that keep a convolution's layout are worth it where others of the group do enough work. */
+static void weigh(struct layout *layout, const struct graph_op *op)
+{
+    const struct kern_view *y = &op->k.tensors[op->k.input_count];
+    struct graph_op changed;
+    if (op->k.kind != KERN_CONV || !permuted(layout, op, &changed))
         return;
-    if (op->k.kind != KERN_CONV || !permuted(layout, op, &changed) ||
-        (filter_follows(layout, op) && permutes_well(layout, op, &changed)))
+    const bool lost = loses(layout, op, &changed);
+    const bool better = graph_op_priority(layout->graph, layout->options, &changed) <
+                        graph_op_priority(layout->graph, layout->options, op);
+    const double gain = (double)kern_view_elements(y) * (double)kern_view_elements(&op->k.tensors[1]) /
+                        (double)y->sizes[1] * (better ? 1 : SAME_KERNEL);
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
+        const double copy = (double)kern_view_elements(&op->k.tensors[t]) * layout->options->backend->layout_work;
+        if (!in_group(layout, op, t))
+            continue;
+        layout->work[find_group(layout, op->value[t])] += lost ? -copy : gain;
+        if (!lost) /* the others are in the same group */
+            return;
+    }
+}
+
+/* If a convolution would lose its kernel, it keeps its layout if copies pay; otherwise its whole group does. */
+static void veto(struct layout *layout, uint32_t at)
+{
+    const struct graph_op *op = layout->graph->ops[at];
+    struct graph_op changed;
+    bool pays = layout->options->backend->layout_work > 0;
+    if (!loses(layout, op, &changed))
         return;
     for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++)
+        pays = pays && (!in_group(layout, op, t) || layout->work[find_group(layout, op->value[t])] > 0);
+    layout->keeps[at] = pays;
+    for (uint32_t t = 0; !pays && t < op->k.input_count + op->k.output_count; t++)
         if (!layout->refused[op->value[t]])
             layout->conv[find_group(layout, op->value[t])] = false;
+}
+
+/* The op at position `at` gets plain copies of the inputs that are permuted, and writes one of its result. */
+static void copy_operands(struct layout *layout, uint32_t at)
+{
+    struct graph *graph = layout->graph;
+    struct graph_op changed, *op = graph->ops[at];
+    if (!permuted(layout, op, &changed))
+        return;
+    for (uint32_t t = 0; t < op->k.input_count + op->k.output_count; t++) {
+        const struct kern_view *view = &changed.k.tensors[t];
+        const struct graph_operand image = { op->value[t], *view };
+        if (!in_group(layout, op, t))
+            continue;
+        const struct graph_operand copy = graph_temp(graph, view->type, view->rank, view->sizes);
+        const bool out = t >= op->k.input_count;
+        if (graph->failed ||
+            !graph_op_insert(graph, at + out, op, KERN_MOVE, out ? &copy : &image, 1, out ? &image : &copy))
+            return;
+        op->value[t] = copy.value;
+        op->k.tensors[t] = copy.view;
+    }
 }
 
 static void permute_all(struct layout *layout, bool *changed)
 {
     struct graph *graph = layout->graph;
+    const uint32_t count = graph->op_count;
     struct graph_op op;
     for (uint32_t i = 0; i < graph->op_count; i++)
         for (uint32_t t = 0; t < graph->ops[i]->k.input_count + graph->ops[i]->k.output_count; t++)
@@ -340,9 +406,16 @@ static void permute_all(struct layout *layout, bool *changed)
             refuse(layout, graph->ops[i], t);
     for (uint32_t i = 0; i < graph->op_count; i++)
         connect(layout, graph->ops[i]);
-    for (uint32_t i = 0; i < graph->op_count; i++)
-        veto(layout, graph->ops[i]);
-    for (uint32_t i = 0; i < graph->op_count; i++) {
+    for (uint32_t i = 0; i < count; i++)
+        weigh(layout, graph->ops[i]);
+    for (uint32_t i = 0; i < count; i++)
+        veto(layout, i);
+    for (uint32_t i = 0; i < count; i++) {
+        if (layout->keeps[i]) {
+            copy_operands(layout, i);
+            *changed = true;
+            continue;
+        }
         if (!permuted(layout, graph->ops[i], &op))
             continue;
         *graph->ops[i] = op;
@@ -358,8 +431,10 @@ HRESULT graph_pass_layout(struct graph *graph, const struct graph_options *optio
                              calloc(count, sizeof(*layout.shape)),
                              calloc(count, sizeof(bool)),
                              calloc(count, sizeof(bool)),
-                             calloc(count, sizeof(uint32_t)) };
-    bool ok = layout.shape && layout.refused && layout.conv && layout.group;
+                             calloc(count, sizeof(uint32_t)),
+                             calloc(count, sizeof(double)),
+                             calloc((size_t)graph->op_count + 1, sizeof(bool)) };
+    bool ok = layout.shape && layout.refused && layout.conv && layout.group && layout.work && layout.keeps;
     for (uint32_t v = 0; ok && v < graph->value_count; v++)
         layout.group[v] = v;
     if (ok)
@@ -368,5 +443,7 @@ HRESULT graph_pass_layout(struct graph *graph, const struct graph_options *optio
     free(layout.refused);
     free(layout.conv);
     free(layout.group);
+    free(layout.work);
+    free(layout.keeps);
     return ok ? S_OK : E_OUTOFMEMORY;
 }

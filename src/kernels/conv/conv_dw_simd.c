@@ -235,6 +235,7 @@ struct dw_last {
     struct conv_dw_last_tap *taps; /* of all pixels of a tile */
     struct dw_part *parts;
     int64_t tap_count, part_count, x_bytes;
+    const float *added[CONV_EPILOGUE_MAX]; /* operands of steps, at the phase's first pixel of the row */
 };
 
 /* Pixels of a row with the same remainder modulo the stride, for transposed convolutions; otherwise all pixels. */
@@ -251,6 +252,7 @@ struct dw_tile {
     const char *x; /* base of the taps for the first pixel */
     void *y;
     int64_t x_step, y_step; /* from pixel to pixel: bytes; elements */
+    int64_t first;          /* pixel of the phase */
 };
 
 #define DW_ALL(value)                                                                                                  \
@@ -260,12 +262,27 @@ struct dw_tile {
         acc[i] = (value);                                                                                              \
     }
 
+/* from: the operand of the tile's first pixel, `step` elements apart. */
+DENSE_INLINE void dw_last_operand(uint8_t code, const float *from, int64_t step, int pixels, int64_t count, vec *acc)
+{
+#pragma GCC unroll 14
+    for (int p = 0; p < pixels; p++) {
+        const vec operand = vec_load_some(DML_TENSOR_DATA_TYPE_FLOAT32, from + p * step, 0, count);
+        acc[p] = code == KERN_MAP_MUL ? acc[p] * operand : acc[p] + operand;
+    }
+}
+
 DENSE_INLINE void dw_last_end(const struct dw_last *r, const struct dw_tile *t, int pixels, int64_t c, int64_t count,
                               vec *acc)
 {
-    const struct kern_epilogue *post = &r->d.ends.post;
-    for (const struct kern_epilogue_step *step = post->step; step < post->step + post->count; step++)
-        KERN_EPILOGUE_STEP(step, DW_ALL);
+    const struct conv_pw_epilogue *ends = &r->d.ends;
+    for (uint32_t n = 0; n < ends->post.count; n++) {
+        const struct kern_epilogue_step *step = &ends->post.step[n];
+        if (step->tensor)
+            dw_last_operand(step->code, r->added[n] + t->first * ends->step[n] + c, ends->step[n], pixels, count, acc);
+        else
+            KERN_EPILOGUE_STEP(step, DW_ALL);
+    }
 #pragma GCC unroll 14
     for (int p = 0; p < pixels; p++)
         vec_store_some(r->d.to, t->y, p * t->y_step + c, acc[p], count);
@@ -433,10 +450,24 @@ static void dw_last_phase(struct dw_last *r, const struct dw_phase *phase, void 
         if (!has_all || !inner)
             dw_last_taps(r, phase, i, count);
         inner = has_all;
-        const struct dw_tile t = { phase->x + i * step, (char *)y + i * y_step * to, step, y_step };
+        const struct dw_tile t = { phase->x + i * step, (char *)y + i * y_step * to, step, y_step, i };
         VEC_BY_TYPE(type, dw_last_pixels, r, &t, count);
         if (r->d.ends.curved)
             dw_last_curve(&r->d, &t, count);
+    }
+}
+
+static void dw_last_added(struct dw_last *r, int64_t n, int64_t row, int64_t column)
+{
+    const struct kern_epilogue *post = &r->d.ends.post;
+    for (uint32_t i = 0; i < post->count; i++) {
+        const struct kern_view *view = &r->call->op->tensors[post->step[i].tensor];
+        uint32_t at[KERN_RANK_MAX] = { (uint32_t)n };
+        if (!post->step[i].tensor)
+            continue;
+        at[view->rank - 2] = (uint32_t)row;
+        at[view->rank - 1] = (uint32_t)column;
+        r->added[i] = (const float *)r->call->data[post->step[i].tensor] + dense_offset(view, at, view->rank);
     }
 }
 
@@ -456,15 +487,16 @@ static void dw_last_row(struct dw_last *r, int64_t n, int64_t row)
     for (p.first = 0; p.first < BASE_MIN(phases, s->out[2]); p.first++) {
         p.count = (s->out[2] - p.first + phases - 1) / phases;
         conv_dw_last_inner(s, p.first, p.count, p.inner);
+        dw_last_added(r, n, row, p.first);
         dw_last_phase(r, &p, y + p.first * y_step * bytes, phases * y_step);
     }
-    if (r->d.through_line) {
-        const int64_t count = s->out[2] * s->out_channels;
-        if (r->d.post)
-            dense_finish_line(r->call, (float *)r->call->worker_scratch + r->d.epilogue, r->line, count);
-        dense_store_row(r->call->data[op->input_count], y_at, 1, op->tensors[op->input_count].type, (uint32_t)count,
-                        r->line);
-    }
+    if (r->d.post) {
+        uint32_t at[KERN_RANK_MAX] = { (uint32_t)n };
+        at[op->tensors[op->input_count].rank - 2] = (uint32_t)row;
+        dense_finish_pixels(r->call, (float *)r->call->worker_scratch + r->d.epilogue, at, r->line);
+    } else if (r->d.through_line)
+        dense_store_row(r->call->data[op->input_count], y_at, 1, op->tensors[op->input_count].type,
+                        (uint32_t)(s->out[2] * s->out_channels), r->line);
 }
 
 static void dw_last_run(const struct kern_call *call, uint64_t begin, uint64_t end)

@@ -292,12 +292,30 @@ static bool last_shape_suits(const struct conv_shape *s)
     return suits && s->kernel[1] * s->kernel[2] <= LAST_TAPS_MAX;
 }
 
+/* Steps whose tensors are FLOAT32 with Y's channels innermost; other programs run over lines of results. */
+static void last_end(const struct kern_op *op, struct conv_dw_last *d)
+{
+    bool tiles = conv_tile_epilogue(op, &d->ends);
+    for (uint32_t i = 0; tiles && i < d->ends.post.count; i++) {
+        const struct kern_view *view = &op->tensors[d->ends.post.step[i].tensor];
+        if (!d->ends.post.step[i].tensor)
+            continue;
+        d->ends.step[i] = view->sizes[view->rank - 1] > 1 ? view->strides[view->rank - 1] : 0;
+        d->ends.step[i] *= d->s.transposed ? d->s.stride[2] : 1;
+        tiles = view->sizes[1] == d->s.out_channels && view->strides[1] == 1;
+    }
+    d->post = !tiles;
+    if (d->post)
+        d->ends = (struct conv_pw_epilogue){ 0 };
+}
+
 bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
 {
     *d = (struct conv_dw_last){ .w_type = op->tensors[1].type, .to = op->tensors[op->input_count].type };
     if (op->u.conv.integer || !dense_short_floats(op) || !conv_shape_init(op, &d->s) || !last_groups_suit(op, &d->s) ||
-        !last_shape_suits(&d->s) || !end_fits(op, &d->ends, &d->post))
+        !last_shape_suits(&d->s))
         return false;
+    last_end(op, d);
     const uint64_t taps = (uint64_t)(d->s.kernel[1] * d->s.kernel[2]), words = sizeof(int64_t) / sizeof(float);
     const uint64_t row = (uint64_t)d->s.out[2] * d->s.out_channels;
     d->taps = (int64_t)taps;
@@ -313,7 +331,7 @@ bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
     d->line = dense_take(&d->floats, d->through_line ? row : 0, LAST_LANES);
     d->epilogue = d->floats;
     return d->taps * d->s.in_group * d->pitch <= INT32_MAX / (int64_t)sizeof(float) && row <= LAST_ROW_MAX &&
-           (!d->through_line || d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels);
+           (!d->through_line || d->post || d->s.out[2] == 1 || d->s.y[4] == (int64_t)d->s.out_channels);
 }
 
 static uint64_t last_plan(const struct kern_op *op, const struct conv_dw_last *d, struct kern_work *out)

@@ -82,6 +82,20 @@ static bool read_cubic(const struct kern_map_inst *inst, uint32_t last, uint32_t
            inst[3].src[0] == square + 2 && multiplies(&inst[4], last, square + 3);
 }
 
+/* value * a + b as a product and a sum. */
+static bool read_fma(const struct kern_op *op, const struct kern_map_inst *inst, uint32_t last,
+                     const struct kern_epilogue_support *support, struct kern_epilogue_step *out)
+{
+    const bool first = inst->src[0] == last;
+    struct kern_map_inst product = *inst, sum = *inst;
+    product.code = KERN_MAP_MUL;
+    sum.code = KERN_MAP_ADD;
+    sum.src[0] = (uint8_t)last;
+    sum.src[1] = inst->src[2];
+    return (first || inst->src[1] == last) && read_step(op, &product, last, support->operands[KERN_MAP_MUL], &out[0]) &&
+           read_step(op, &sum, last, support->operands[KERN_MAP_ADD], &out[1]);
+}
+
 bool kern_epilogue_match(const struct kern_op *op, const struct kern_epilogue_support *support,
                          struct kern_epilogue *out)
 {
@@ -102,6 +116,8 @@ bool kern_epilogue_match(const struct kern_op *op, const struct kern_epilogue_su
             i += CUBIC_CODES - 1;
         else if (i + 1 < map->inst_count && read_gate(inst, last, inputs + i, support, step))
             i++;
+        else if (inst->code == KERN_MAP_FMA && out->count < support->steps && read_fma(op, inst, last, support, step))
+            out->count++;
         else if (!read_step(op, inst, last, support->operands[inst->code], step))
             return false;
         last = inputs + i;

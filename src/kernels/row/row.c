@@ -206,6 +206,44 @@ void dense_finish_line(const struct kern_call *call, void *scratch, float *y, in
     dense_finish_f32(&part, scratch, start, (uint32_t)count, y);
 }
 
+/* A line of NHWC as one of pixels * channels elements; false if its elements are not at constant distances. */
+static bool merge_line(const struct kern_view *view, int64_t *out_step)
+{
+    *out_step = view->strides[1];
+    return view->sizes[0] == 1 || view->strides[0] == view->strides[1] * (int64_t)view->sizes[1];
+}
+
+void dense_finish_pixels(const struct kern_call *call, void *scratch, const uint32_t *at, const float *values)
+{
+    static const uint32_t start[KERN_RANK_MAX];
+    const uint32_t out = call->op->input_count, first = call->op->epilogue_input;
+    const uint32_t channels = call->op->tensors[out].sizes[1], last = call->op->tensors[out].rank - 1;
+    const uint32_t pixels = call->op->tensors[out].sizes[last], both[] = { pixels, channels };
+    void *data[KERN_TENSORS_MAX];
+    struct kern_op line = *call->op;
+    struct kern_call part = *call;
+    bool merged = true;
+    int64_t step;
+    part.op = &line;
+    part.data = data;
+    for (uint32_t t = first; t <= out; t++) {
+        const struct kern_view *view = &call->op->tensors[t];
+        data[t] = (char *)call->data[t] + dense_offset(view, at, view->rank) * kern_type_bytes(view->type);
+        kern_view_set_packed(&line.tensors[t], view->type, 2, both);
+        line.tensors[t].strides[0] = view->sizes[last] > 1 ? view->strides[last] : 0;
+        line.tensors[t].strides[1] = view->sizes[1] > 1 ? view->strides[1] : 0;
+        merged = merged && merge_line(&line.tensors[t], &step);
+    }
+    for (uint32_t t = first; merged && t <= out; t++) {
+        merge_line(&line.tensors[t], &step);
+        kern_view_set_packed(&line.tensors[t], line.tensors[t].type, 1, (uint32_t[]){ pixels * channels });
+        line.tensors[t].strides[0] = step;
+    }
+    for (uint32_t i = 0; i < (merged ? 1 : pixels); i++)
+        dense_finish_f32(&part, scratch, merged ? start : (uint32_t[]){ i, 0 }, merged ? pixels * channels : channels,
+                         values + (size_t)i * channels);
+}
+
 void dense_finish(const struct kern_call *call, const uint32_t *at, uint32_t count, const double *values)
 {
     const struct kern_view *y = &call->op->tensors[call->op->input_count];

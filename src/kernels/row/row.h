@@ -19,6 +19,9 @@ void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_
                       const float *values);
 /* The same in place for `count` contiguous results at `y`; the epilogue reads nothing else. */
 void dense_finish_line(const struct kern_call *call, void *scratch, float *y, int64_t count);
+/* The line of Y at `at`, whose channel and column are 0: `values` are [pixels][channels], channels being dimension 1.
+ */
+void dense_finish_pixels(const struct kern_call *call, void *scratch, const uint32_t *at, const float *values);
 uint64_t dense_epilogue_bytes(const struct kern_op *op);
 
 /* Stores one result at `index` of output 0, through op->epilogue when there is one. */
