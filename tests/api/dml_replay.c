@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A compiled graph of many dispatches, executed repeatedly with other bindings: results, memory, threads, and removal
- * at every step. dml_replay [EXECUTIONS]: that many, 2000 by default. */
+ * at every step. dml_replay [EXECUTIONS]: that many, by default 2000, or 400 with sanitizers. */
 #include "dml_build.h"
 
 #include <anydml_dxcore.h>
@@ -11,7 +11,7 @@
 /* On devices, each addition is a dispatch, and each needs the one before it. */
 enum { STEPS = 20, COUNT = 8, SETS = 5, IN_FLIGHT = 10, THREADS = 8, TENSORS_MAX = 24 };
 
-static int executions = 2000;
+static int executions;
 
 /* ---- the graph: out = x + STEPS * y ---- */
 
@@ -395,8 +395,7 @@ static void test_join(UINT count, bool split)
 
 int main(int argc, char **argv)
 {
-    if (argc > 1)
-        executions = (int)strtol(argv[1], NULL, 10);
+    executions = argc > 1 ? (int)strtol(argv[1], NULL, 10) : exact_memory ? 2000 : 400;
     need(executions >= 100);
     api_small_pages();
     api_begin();

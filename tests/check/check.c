@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--bench] [--verbose] | --flags
+/* check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--vector] [--bench] [--verbose] | --flags
  *
  * Compares every row of the kernel table with its reference (the last row of its kind) on random operations, and the
- * references with independent formulas. Exit code 1 when anything differs or a row was never run. --flags: the names of
- * this CPU's instruction sets, one a line. */
+ * references with independent formulas. Exit code 1 when anything differs or a row was never run. --vector: only rows
+ * that need one of the CPU's instruction sets. --flags: the names of this CPU's instruction sets, one a line. */
 #include "check.h"
 
 #include "base/cpu.h"
@@ -26,7 +26,7 @@ struct options {
     uint32_t cases;
     const char *filter;
     uint32_t cpu;
-    bool bench, verbose;
+    bool vector, bench, verbose;
 };
 
 /* A case that the row takes; false when none was found. */
@@ -172,6 +172,7 @@ static const char *run_case(const struct kern_row *row, const struct check_case 
 
 static bool check_row(const struct kern_row *row, const struct options *options)
 {
+    const clock_t began = clock();
     uint32_t ran = 0;
     double worst = 0;
     for (uint32_t i = 0; i < options->cases; i++) {
@@ -193,7 +194,8 @@ static bool check_row(const struct kern_row *row, const struct options *options)
     if (!ran)
         printf("FAIL %s: no case reached this row\n", row->name);
     else if (options->verbose)
-        printf("ok   %-24s %5u cases, worst %.2f ulp (%u allowed)\n", row->name, ran, worst, row->max_ulp);
+        printf("ok   %-24s %5u cases, worst %.2f ulp (%u allowed), %.2f s\n", row->name, ran, worst, row->max_ulp,
+               (double)(clock() - began) / CLOCKS_PER_SEC);
     return ran > 0;
 }
 
@@ -203,7 +205,7 @@ static int check_rows(const struct options *options)
     int failures = 0;
     const struct kern_row *rows = kern_rows(&count);
     for (uint32_t i = 0; i < count; i++) {
-        if (options->filter && !strstr(rows[i].name, options->filter))
+        if ((options->filter && !strstr(rows[i].name, options->filter)) || (options->vector && !rows[i].cpu))
             continue;
         if (rows[i].cpu & ~options->cpu) {
             printf("skip %s: not on this CPU\n", rows[i].name);
@@ -245,6 +247,8 @@ static bool parse(int argc, char **argv, struct options *options)
         bool value = i + 1 < argc;
         if (strcmp(argv[i], "--bench") == 0)
             options->bench = true;
+        else if (strcmp(argv[i], "--vector") == 0)
+            options->vector = true;
         else if (strcmp(argv[i], "--verbose") == 0)
             options->verbose = true;
         else if (value && strcmp(argv[i], "--seed") == 0)
@@ -277,8 +281,8 @@ int main(int argc, char **argv)
         return print_flags();
     struct options options = { .seed = (uint64_t)time(NULL), .cases = 300 };
     if (!parse(argc, argv, &options)) {
-        fprintf(stderr, "usage: check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--bench] "
-                        "[--verbose] | --flags\n");
+        fprintf(stderr, "usage: check [--seed N] [--cases N] [--filter TEXT] [--isa none|avx2|avx512] [--vector] "
+                        "[--bench] [--verbose] | --flags\n");
         return 2;
     }
     options.cpu = base_cpu_flags();

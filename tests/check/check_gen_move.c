@@ -14,8 +14,10 @@ static void transpose_last(struct kern_view *view)
 /* A few rows become one, or one a few: pixels of blocks, channels. Sometimes all the rows are one. */
 static void interleaved(struct check_rng *rng, struct kern_op *op)
 {
-    const uint32_t few = 2 + check_pick(rng, 7), along = 1 + check_pick(rng, check_chance(rng, 8) ? 9000 : 100);
-    const uint32_t sizes[4] = { 1 + check_pick(rng, 3), 1 + check_pick(rng, 3), along, few };
+    const bool lengthy = check_chance(rng, 8);
+    const uint32_t few = 2 + check_pick(rng, 7), along = 1 + check_pick(rng, lengthy ? 9000 : 100);
+    const uint32_t outer = lengthy ? 1 : 1 + check_pick(rng, 3);
+    const uint32_t sizes[4] = { outer, 1 + check_pick(rng, 3), along, few };
     const uint32_t transposed[4] = { sizes[0], sizes[1], few, along }, interleaved = check_pick(rng, 2);
     const DML_TENSOR_DATA_TYPE type = check_any_type(rng);
     struct kern_view *rows = &op->tensors[!interleaved];

@@ -50,6 +50,8 @@ uint32_t bench_capabilities(const struct bench *bench);
 void bench_run_case(struct bench *bench, const struct check_case *c, struct check_rng *rng);
 /* Whether every pipeline that the row in use plans for the op was made before. */
 bool bench_is_made(const struct bench *bench, const struct kern_op *op);
+/* Of the largest tensor. */
+uint64_t bench_elements(const struct kern_op *op);
 /* Data over which errors are measured against the largest result, where they must be. */
 void bench_tame_case(struct check_case *c);
 

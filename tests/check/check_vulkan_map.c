@@ -43,12 +43,20 @@ bool check_list_large(uint32_t index, struct check_case *out)
 
 bool check_list_halves(uint32_t index, struct check_case *out)
 {
-    static const DML_TENSOR_DATA_TYPE types[] = { F32, DML_TENSOR_DATA_TYPE_FLOAT16 };
-    if (index >= ARRAY_SIZE(types))
+    static const struct {
+        DML_TENSOR_DATA_TYPE in, loaded, out;
+        enum check_data data;
+    } casts[] = {
+        { F32, F32, DML_TENSOR_DATA_TYPE_FLOAT16, CHECK_DATA_HALVES },
+        { DML_TENSOR_DATA_TYPE_FLOAT16, F32, F32, CHECK_DATA_HALVES },
+        { DML_TENSOR_DATA_TYPE_FLOAT16, I32, DML_TENSOR_DATA_TYPE_FLOAT16, CHECK_DATA_NORMAL },
+        { ANYDML_TENSOR_DATA_TYPE_BFLOAT16, I32, ANYDML_TENSOR_DATA_TYPE_BFLOAT16, CHECK_DATA_NORMAL },
+    };
+    if (index >= ARRAY_SIZE(casts))
         return false;
-    struct kern_map *map = flat_case(out, 1, 100003, types[index], CHECK_DATA_HALVES);
-    out->op.tensors[1].type = types[1 - index];
-    map->load_type[0] = F32;
+    struct kern_map *map = flat_case(out, 1, 100003, casts[index].in, casts[index].data);
+    out->op.tensors[1].type = casts[index].out;
+    map->load_type[0] = casts[index].loaded;
     return true;
 }
 

@@ -14,7 +14,8 @@
 
 #include <math.h>
 
-#define SLOT_ALIGN 256
+#define SLOT_ALIGN   256
+#define ELEMENTS_MAX 500000 /* software adapters take minutes for the largest cases of some generators */
 
 /* ---- the dispatch that runs one program ---- */
 
@@ -343,6 +344,10 @@ static void explain(const struct kern_op *op, const struct check_error *error)
     fprintf(stderr, "; %s", name);
     for (uint32_t i = 0; op->kind == KERN_MAP && i < op->u.map.inst_count && i < 8; i++)
         fprintf(stderr, " %s:%u->%u", names[op->u.map.inst[i].code], op->u.map.inst[i].type, op->u.map.inst[i].to_type);
+    for (uint32_t t = 0; op->kind == KERN_MAP && t < op->input_count; t++)
+        fprintf(stderr, "%s%u", t ? " " : ", loaded as ", op->u.map.load_type[t]);
+    if (op->kind == KERN_MAP)
+        fprintf(stderr, ", stores %u", op->u.map.store[0]);
     fprintf(stderr, ", tensors");
     for (uint32_t t = 0; t < tensor_count(op); t++) {
         fprintf(stderr, " %u [", op->tensors[t].type);
@@ -451,13 +456,12 @@ void bench_run_case(struct bench *bench, const struct check_case *c, struct chec
 
 /* ---- a random case of a row ---- */
 
-/* Software adapters take minutes for the largest cases of some generators. */
-static bool is_quick(const struct kern_op *op)
+uint64_t bench_elements(const struct kern_op *op)
 {
     uint64_t most = 0;
     for (uint32_t t = 0; t < tensor_count(op); t++)
         most = BASE_MAX(most, kern_view_elements(&op->tensors[t]));
-    return most < 500000;
+    return most;
 }
 
 /* The generator writes with one block: counts that are right are known here only. */
@@ -496,8 +500,8 @@ static bool find(const struct bench_search *search, struct check_rng *rng, struc
             c->op.input_count = c->op.epilogue_input;
             c->op.epilogue = NULL;
         }
-        if (c->op.kind == search->row->kind && reference_row(&c->op) && is_quick(&c->op) && takes(search, &c->op) &&
-            (!search->suits || search->suits(search, &c->op)))
+        if (c->op.kind == search->row->kind && reference_row(&c->op) && bench_elements(&c->op) < ELEMENTS_MAX &&
+            takes(search, &c->op) && (!search->suits || search->suits(search, &c->op)))
             return true;
     }
     return false;

@@ -161,7 +161,8 @@ void kern_attention_any_ref_plan(const struct kern_op *op, uint32_t threads, str
     const struct kern_view *k = &op->tensors[1], *v = &op->tensors[2];
     uint64_t cost = (uint64_t)k->sizes[2] * (k->sizes[3] + v->sizes[3]);
     *out = (struct kern_work){ .units = dense_rows(&op->tensors[op->input_count]), .grain = dense_grain(cost) };
-    out->worker_scratch_bytes = ((uint64_t)k->sizes[2] + v->sizes[3]) * sizeof(double);
+    const uint64_t lines = (uint64_t)k->sizes[3] + BASE_MAX(k->sizes[3], v->sizes[3]);
+    out->worker_scratch_bytes = (k->sizes[2] + v->sizes[3] + lines) * sizeof(double);
 }
 
 static double element(const struct kern_call *call, uint32_t tensor, const uint32_t *at)
@@ -180,18 +181,28 @@ static double masks(const struct kern_call *call, const struct attention_inputs 
     return (in->mask ? element(call, in->mask, where) : 0) + (masked ? (double)call->op->u.attention.filter : 0);
 }
 
-/* scores[n] of the first `keys` keys; returns the largest. */
+/* The elements along the last dimension, from the one at `at`. */
+static void load_line(const struct kern_call *call, uint32_t tensor, const uint32_t *at, double *out)
+{
+    const struct kern_view *view = &call->op->tensors[tensor];
+    const int64_t first = dense_offset(view, at, 3);
+    for (uint32_t d = 0; d < view->sizes[3]; d++)
+        out[d] = dense_load(call->data[tensor], first + d * view->strides[3], view->type);
+}
+
+/* scores[n] of the first `keys` keys; returns the largest. `lines`: space for a query and a key. */
 static double attention_scores(const struct kern_call *call, const struct attention_inputs *in, const uint32_t *at,
-                               uint32_t keys, double *scores)
+                               uint32_t keys, double *scores, double *lines)
 {
     const struct kern_view *q = &call->op->tensors[0], *k = &call->op->tensors[1];
     uint32_t head = at[1] / (q->sizes[1] / k->sizes[1]);
-    double top = -INFINITY;
+    double *key = lines + k->sizes[3], top = -INFINITY;
+    load_line(call, 0, at, lines);
     for (uint32_t n = 0; n < keys; n++) {
         double sum = 0;
+        load_line(call, 1, (uint32_t[]){ at[0], head, n }, key);
         for (uint32_t d = 0; d < k->sizes[3]; d++)
-            sum += element(call, 0, (uint32_t[]){ at[0], at[1], at[2], d }) *
-                   element(call, 1, (uint32_t[]){ at[0], head, n, d });
+            sum += lines[d] * key[d];
         scores[n] = sum * call->op->u.attention.scale + masks(call, in, at, n);
         top = scores[n] > top ? scores[n] : top;
     }
@@ -201,21 +212,22 @@ static double attention_scores(const struct kern_call *call, const struct attent
 void kern_attention_any_ref_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const struct kern_view *v = &call->op->tensors[2], *y = &call->op->tensors[call->op->input_count];
-    double *scores = call->worker_scratch, *sums = scores + v->sizes[2];
+    double *scores = call->worker_scratch, *sums = scores + v->sizes[2], *lines = sums + v->sizes[3];
     struct attention_inputs in;
     attention_inputs_init(call->op, &in);
     for (uint64_t row = begin; row < end; row++) {
         uint32_t at[KERN_RANK_MAX];
         dense_row_at(y, row, at);
         uint32_t keys = attention_keys(call, &in, at[0], at[2]), head = at[1] / (y->sizes[1] / v->sizes[1]);
-        double top = attention_scores(call, &in, at, keys, scores), total = 0;
+        double top = attention_scores(call, &in, at, keys, scores, lines), total = 0;
         for (uint32_t d = 0; d < v->sizes[3]; d++)
             sums[d] = 0;
         for (uint32_t n = 0; n < keys; n++) {
             double weight = exp(scores[n] - (top == -INFINITY ? 0 : top));
             total += weight;
+            load_line(call, 2, (uint32_t[]){ at[0], head, n }, lines);
             for (uint32_t d = 0; d < v->sizes[3]; d++)
-                sums[d] += weight * element(call, 2, (uint32_t[]){ at[0], head, n, d });
+                sums[d] += weight * lines[d];
         }
         for (uint32_t d = 0; d < v->sizes[3]; d++)
             sums[d] = total > 0 || total != total || call->op->u.attention.undefined ? sums[d] / total : 0;

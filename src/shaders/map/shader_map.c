@@ -238,6 +238,9 @@ static bool chooses_halves(const struct kern_op *op, bool *chosen)
     for (uint32_t t = 0; t < inputs; t++)
         if (chosen[t] && op->tensors[t].type != type)
             return false;
+    for (uint32_t reg = 0; reg < inputs + map->inst_count; reg++)
+        if (chosen[reg] && is_integer(shader_map_register_type(op, reg)))
+            return false; /* which cuts fractions */
     return true;
 }
 
