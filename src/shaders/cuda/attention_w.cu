@@ -4,15 +4,21 @@
  * while values are summed. K and V come through rings of tiles in shared memory, which all fill and read together; there is
  * no barrier but those of their slots. What bounds it for short lines is the number of instructions: per key and query 5,
  * and some 250 of a warp for a tile; for long ones the products. Defined from outside: HEAD (most elements of a line, a
- * multiple of 32), KEYS (a multiple of 16), TEAM (warpgroups), SLOTS_K and SLOTS_V (1 or 2), [BFLOAT16]. */
+ * multiple of 32), KEYS (a multiple of 16), TEAM (warpgroups), SLOTS_K and SLOTS_V (1 or 2), [BFLOAT16], and [SPLIT], a power
+ * of two: so many warpgroups take the same queries, and of each tile KEYS keys each (split-K, for few queries); at the end the
+ * first one adds up their sums. */
 #include "shaders/cuda/attention_w_params.h"
 #include "shaders/cuda/attention_w.cuh"
 #include "shaders/cuda/turn.cuh"
 
+#ifndef SPLIT
+#define SPLIT 1
+#endif
 #define THREADS     (128 * TEAM)
-#define SLOT        (KEYS * HEAD * 2)
-#define ROWS        (64 * TEAM)
-#define BLOCK_BYTES (KEYS * LINE_BYTES) /* of a tile: LINE_BYTES of each key */
+#define TILE_KEYS   (KEYS * SPLIT)
+#define SLOT        (TILE_KEYS * HEAD * 2)
+#define ROWS        (64 * TEAM / SPLIT)
+#define BLOCK_BYTES (TILE_KEYS * LINE_BYTES) /* of a tile: LINE_BYTES of each key */
 #define LOG2_E      1.44269504f
 #define NOTHING     (-__int_as_float(0x7f800000))
 
@@ -75,12 +81,9 @@ INLINE void find_masks(const params &p, const place &at, u32 row, masks &out)
     }
 }
 
-INLINE float mask_element(const params &p, const char *mask, u32 key)
+INLINE i64 mask_place(const params &p, u32 key)
 {
-    const i64 at = (i64)(i32)key * p.mask_strides[3];
-    if (p.mask_type == ATTENTION_W_FLOAT32)
-        return ((const float *)mask)[at];
-    return float_of(((const unsigned short *)mask)[at], p.mask_type == ATTENTION_W_FLOAT16);
+    return (i64)(i32)key * p.mask_strides[3];
 }
 
 #define BLOCKS  (HEAD * 2 / LINE_BYTES)
@@ -112,10 +115,10 @@ INLINE u32 thread_column()
 /* Zeros behind the last key and behind a line's elements. */
 INLINE void copy_tile(const ring &ring, u32 slot, const char *from, i32 stride, u32 elements, u32 tile)
 {
-    const u32 line = ring.line + tile * KEYS;
+    const u32 line = ring.line + tile * TILE_KEYS;
 #pragma unroll
-    for (u32 i = 0; i < (KEYS + LINES - 1) / LINES; i++)
-        if (KEYS % LINES == 0 || ring.line + i * LINES < KEYS) {
+    for (u32 i = 0; i < (TILE_KEYS + LINES - 1) / LINES; i++)
+        if (TILE_KEYS % LINES == 0 || ring.line + i * LINES < TILE_KEYS) {
             const char *const at = from + (i64)(i32)(line + i * LINES) * (2 * stride);
 #pragma unroll
             for (u32 b = 0; b < BLOCKS; b++)
@@ -232,9 +235,16 @@ INLINE void mask_tile(const params &p, const place &at, u32 row, u32 key, float 
                 s[i] += float_of((unsigned short)two, half);
                 s[i + 1] += float_of((unsigned short)(two >> 16), half);
             }
-        } else if (p.mask)
+        } else if (p.mask_type == ATTENTION_W_FLOAT32) {
             EACH_SCORE(i)
-            s[i] += mask_element(p, masks.mask[ROW(i)], min(KEY(i), last));
+            s[i] += p.mask ? ((const float *)masks.mask[ROW(i)])[mask_place(p, min(KEY(i), last))] : 0;
+        } else if (p.mask) {
+            unsigned short bits[KEYS / 2]; /* all are loaded at once */
+            EACH_SCORE(i)
+            bits[i] = ((const unsigned short *)masks.mask[ROW(i)])[mask_place(p, min(KEY(i), last))];
+            EACH_SCORE(i)
+            s[i] += float_of(bits[i], p.mask_type == ATTENTION_W_FLOAT16);
+        }
         if (p.keep)
             EACH_SCORE(i)
             s[i] += masks.keep[ROW(i)][(i64)min(KEY(i), last) * p.keep_strides[3]] == 0 || (i32)KEY(i) < masks.start ||
@@ -343,6 +353,47 @@ INLINE void init_barriers(const ring &ring)
     __syncthreads();
 }
 
+#if SPLIT > 1
+#define NUMBERS (HEAD / 2 + 4) /* of a lane */
+
+/* Adds the sums of those that take other keys of the same queries. All read and write in the memory of the rings. */
+INLINE void add_parts(u32 part, float to_log2, state &state, float (&o)[HEAD / 2])
+{
+    float *const all = (float *)memory + threadIdx.x / (128 * SPLIT) * (SPLIT / 2 * NUMBERS * 128) + threadIdx.x % 128;
+#pragma unroll
+    for (u32 half = SPLIT / 2; half; half /= 2) {
+        __syncthreads();
+        float *const numbers = all + part % half * (NUMBERS * 128);
+        if (part >= half && part < 2 * half) {
+#pragma unroll
+            for (u32 i = 0; i < HEAD / 2; i++)
+                numbers[i * 128] = o[i];
+#pragma unroll
+            for (u32 r = 0; r < 2; r++) {
+                numbers[(HEAD / 2 + r) * 128] = state.greatest[r];
+                numbers[(HEAD / 2 + 2 + r) * 128] = state.sum[r];
+            }
+        }
+        __syncthreads();
+        if (part >= half)
+            continue;
+        float own[2], other[2];
+#pragma unroll
+        for (u32 r = 0; r < 2; r++) {
+            const float theirs = numbers[(HEAD / 2 + r) * 128], most = fmaxf(state.greatest[r], theirs);
+            const float base = most == NOTHING ? 0 : most;
+            own[r] = exp2_fast((state.greatest[r] - base) * to_log2);
+            other[r] = exp2_fast((theirs - base) * to_log2);
+            state.greatest[r] = most;
+            state.sum[r] = state.sum[r] * own[r] + numbers[(HEAD / 2 + 2 + r) * 128] * other[r];
+        }
+#pragma unroll
+        for (u32 i = 0; i < HEAD / 2; i++)
+            o[i] = o[i] * own[i / 2 % 2] + numbers[i * 128] * other[i / 2 % 2];
+    }
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __grid_constant__ params p)
 {
     turn_await(p.counters, p.turn);
@@ -350,10 +401,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     at.row = blockIdx.x % p.tiles * ROWS;
     at.head = blockIdx.x / p.tiles % p.heads;
     at.batch = blockIdx.x / p.tiles / p.heads;
-    const u32 base = shared_address(memory), row = at.row + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    const u32 base = shared_address(memory), part = threadIdx.x / 128 % SPLIT;
+    const u32 row = at.row + threadIdx.x / (128 * SPLIT) * 64 + threadIdx.x / 32 % 4 * 16 + threadIdx.x % 32 / 4;
     const u32 limit = existing_keys(p, at.batch, min(at.row + ROWS, p.queries) - 1);
     const u32 all = existing_keys(p, at.batch, min(at.row, p.queries - 1)); /* that every row has */
-    const u32 count = (limit + KEYS - 1) / KEYS;
+    const u32 count = (limit + TILE_KEYS - 1) / TILE_KEYS, own = part * (KEYS * LINE_BYTES); /* of a tile */
     const i64 group = at.head / p.share;
     ring ring;
     ring.slots = base;
@@ -387,9 +439,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     for (u32 i = 0; i < count; i++) {
         const u32 k = SLOT_OF_K(i), v = SLOT_OF_V(i);
         await(ring.full + k * 8, PARITY_K(i));
-        scores(SLOT_AT(k), q, s);
+        scores(SLOT_AT(k) + own, q, s);
         await(ring.full + v * 8, PARITY_V(i));
-        values(SLOT_AT(v), w, o);
+        values(SLOT_AT(v) + own, w, o);
         if (SLOTS_K > 1 && i && i + 1 < count)
             fetch_k(p, ring, i + 1);
         if (SLOTS_V > 1 && i)
@@ -398,8 +450,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
         release(ring.empty + k * 8);
         if (SLOTS_K == 1 && i + 1 < count)
             fetch_k(p, ring, i + 1);
-        if (p.scores || (i + 1) * KEYS > all)
-            mask_tile(p, at, row, i * KEYS, s);
+        if (p.scores || (i + 1) * TILE_KEYS > all)
+            mask_tile(p, at, row, i * TILE_KEYS + part * KEYS, s);
         softmax(p, s, to_log2, state);
         wgmma_wait<0>();
         release(ring.empty + v * 8);
@@ -413,9 +465,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) meta_kernel(const __gri
     }
     if (count) {
         await(ring.full + SLOT_OF_V(count) * 8, PARITY_V(count));
-        values(SLOT_AT(SLOT_OF_V(count)), w, o);
+        values(SLOT_AT(SLOT_OF_V(count)) + own, w, o);
         wgmma_wait<0>();
     }
-    store(p, at, row, state, o);
+#if SPLIT > 1
+    add_parts(part, to_log2, state, o);
+    if (part == 0)
+#endif
+        store(p, at, row, state, o);
     turn_pass(p.counters, p.turn);
 }

@@ -10,25 +10,31 @@
 enum { WIDTH_MAX = 256, QUERIES_MIN = 8, PLACES = 10 };
 
 /* Of a line of metas.def: the maximum elements of a vector, the queries of a block, and the relative time of blocks of
- * one head, by increasing head. The times of 96 and 160 are estimates from those of 64: a third warpgroup takes half of
- * what the third and the fourth take there. */
+ * one head, by increasing head: of each block, of a key, and of what is added to its scores. Those of 64 are
+ * nanoseconds on an H200, and those of 96 and 160 estimates from these: a third warpgroup takes half of what the third
+ * and the fourth take there. */
 struct variant {
     enum shader_meta half, bfloat16;
-    uint32_t head, rows, cost;
+    uint32_t head, rows;
+    float block, key, mask;
 };
 
+/* Loading single elements of a mask, compared with pairs. */
+#define MASK_SINGLE 6
+
 static const struct variant variants[] = {
-    { SHADER_META_attention_w64_256, SHADER_META_attention_w64_256_bfloat16, 64, 256, 18 },
-    { SHADER_META_attention_w64_128, SHADER_META_attention_w64_128_bfloat16, 64, 128, 14 },
-    { SHADER_META_attention_w64_64, SHADER_META_attention_w64_64_bfloat16, 64, 64, 10 },
-    { SHADER_META_attention_w96_192, SHADER_META_attention_w96_192_bfloat16, 96, 192, 16 },
-    { SHADER_META_attention_w96_128, SHADER_META_attention_w96_128_bfloat16, 96, 128, 14 },
-    { SHADER_META_attention_w96_64, SHADER_META_attention_w96_64_bfloat16, 96, 64, 10 },
-    { SHADER_META_attention_w128_128, SHADER_META_attention_w128_128_bfloat16, 128, 128, 10 },
-    { SHADER_META_attention_w160_128, SHADER_META_attention_w160_128_bfloat16, 160, 128, 14 },
-    { SHADER_META_attention_w160_64, SHADER_META_attention_w160_64_bfloat16, 160, 64, 10 },
-    { SHADER_META_attention_w192_128, SHADER_META_attention_w192_128_bfloat16, 192, 128, 10 },
-    { SHADER_META_attention_w256_128, SHADER_META_attention_w256_128_bfloat16, 256, 128, 10 },
+    { SHADER_META_attention_w64_256, SHADER_META_attention_w64_256_bfloat16, 64, 256, 5000, 21.6f, 20 },
+    { SHADER_META_attention_w64_128, SHADER_META_attention_w64_128_bfloat16, 64, 128, 3500, 16.2f, 17 },
+    { SHADER_META_attention_w64_64, SHADER_META_attention_w64_64_bfloat16, 64, 64, 2800, 12.7f, 15 },
+    { SHADER_META_attention_w64_64x4, SHADER_META_attention_w64_64x4_bfloat16, 64, 64, 5000, 8.5f, 6 },
+    { SHADER_META_attention_w96_192, SHADER_META_attention_w96_192_bfloat16, 96, 192, 0, 16, 0 },
+    { SHADER_META_attention_w96_128, SHADER_META_attention_w96_128_bfloat16, 96, 128, 0, 14, 0 },
+    { SHADER_META_attention_w96_64, SHADER_META_attention_w96_64_bfloat16, 96, 64, 0, 10, 0 },
+    { SHADER_META_attention_w128_128, SHADER_META_attention_w128_128_bfloat16, 128, 128, 0, 10, 0 },
+    { SHADER_META_attention_w160_128, SHADER_META_attention_w160_128_bfloat16, 160, 128, 0, 14, 0 },
+    { SHADER_META_attention_w160_64, SHADER_META_attention_w160_64_bfloat16, 160, 64, 0, 10, 0 },
+    { SHADER_META_attention_w192_128, SHADER_META_attention_w192_128_bfloat16, 192, 128, 0, 10, 0 },
+    { SHADER_META_attention_w256_128, SHADER_META_attention_w256_128_bfloat16, 256, 128, 0, 10, 0 },
 };
 
 static uint32_t forced;
@@ -93,11 +99,24 @@ static uint32_t blocks(const struct kern_op *op, const struct variant *variant)
     return y->sizes[0] * y->sizes[1] * tiles_of(op, variant);
 }
 
-/* Each multiprocessor has one block at a time. */
-static uint64_t cost(const struct kern_op *op, const struct variant *variant)
+/* Whether each two neighbouring elements from a line's first one on are a word. */
+static bool has_pairs(const struct kern_view *mask)
 {
-    const uint32_t at_once = shader_multiprocessors(op);
-    return (uint64_t)((blocks(op, variant) + at_once - 1) / at_once) * variant->cost;
+    bool even = mask->type != DML_TENSOR_DATA_TYPE_FLOAT32 && mask->strides[3] == 1 && mask->offset % 2 == 0;
+    for (uint32_t d = 0; d < 4; d++)
+        even = even && (mask->sizes[d] == 1 || (d == 3 ? mask->sizes[d] % 2 : mask->strides[d] % 2) == 0);
+    return even && mask->sizes[3] > 1;
+}
+
+/* Each multiprocessor has one block at a time. */
+static float cost(const struct kern_op *op, const struct variant *variant)
+{
+    const uint32_t at_once = shader_multiprocessors(op), rounds = (blocks(op, variant) + at_once - 1) / at_once;
+    struct attention_inputs in;
+    attention_inputs_init(op, &in);
+    const float masks = in.keep || (in.mask && !has_pairs(&op->tensors[in.mask])) ? MASK_SINGLE : in.mask ? 1 : 0;
+    const float keys = (float)op->tensors[1].sizes[2];
+    return (float)rounds * (variant->block + keys * (variant->key + masks * variant->mask));
 }
 
 static const struct variant *choose(const struct kern_op *op)
@@ -124,15 +143,6 @@ static void set_strides(i32 *out, const struct kern_view *view, uint32_t count)
 {
     for (uint32_t d = 0; d < count; d++)
         out[d] = view->sizes[d] > 1 ? (i32)view->strides[d] : 0;
-}
-
-/* Whether each two neighbouring elements from a line's first one on are a word. */
-static bool has_pairs(const struct kern_view *mask)
-{
-    bool even = mask->type != DML_TENSOR_DATA_TYPE_FLOAT32 && mask->strides[3] == 1 && mask->offset % 2 == 0;
-    for (uint32_t d = 0; d < 4; d++)
-        even = even && (mask->sizes[d] == 1 || (d == 3 ? mask->sizes[d] % 2 : mask->strides[d] % 2) == 0);
-    return even && mask->sizes[3] > 1;
 }
 
 static void set_masks(const struct kern_op *op, const struct shader_place *places, struct attention_w_params *out)
