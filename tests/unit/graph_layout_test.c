@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A convolution between others that has a kernel for planes only: it gets copies if the others work enough for that, and
- * otherwise all of them keep NCHW. The results are those of double precision. */
+/* A convolution between others that has a kernel for planes only: it gets copies if the others work enough for that,
+ * and otherwise all of them keep NCHW. The results are those of double precision. */
 #include "graph_make.h"
 
 #include "base/parallel.h"
@@ -59,7 +59,8 @@ static void expect(const float *x, double *y)
         for (int k = 0; k < 9; k++) {
             const int r = row + k / 3 - 1, c = column + k % 3 - 1;
             if (r >= 0 && r < SIZE && c >= 0 && c < SIZE)
-                b[i] += a[i / PIXELS / 2 * PIXELS + (uint32_t)(r * SIZE + c)] * weight(i / PIXELS * 9 + (uint32_t)k, 11);
+                b[i] +=
+                    a[i / PIXELS / 2 * PIXELS + (uint32_t)(r * SIZE + c)] * weight(i / PIXELS * 9 + (uint32_t)k, 11);
         }
     }
     pointwise(b, 2 * MIDDLE, TO, 9, y);
@@ -102,8 +103,8 @@ static void test_copies(uint32_t work, bool copied)
         last += channels_last;
         TEST_FOR(op->u.conv.groups == 1 || !channels_last, "work %u", work);
     }
-    TEST_FOR(moves == (copied ? 2u : 0u) && last == (copied ? 2u : 0u), "work %u: %u copies, %u tensors of NHWC", work, moves,
-             last);
+    TEST_FOR(moves == (copied ? 2u : 0u) && last == (copied ? 2u : 0u), "work %u: %u copies, %u tensors of NHWC", work,
+             moves, last);
     backend.priority = graph_backend_host.priority;
     if (!make_run_graph(&graph, &options, hr, 0, &data))
         return;
