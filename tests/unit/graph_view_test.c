@@ -241,6 +241,10 @@ static void test_disjoint(void)
         struct kern_view a = random_box(&base), b = random_box(&base);
         if (rnd(4) == 0)
             b = random_order(&b);
+        if (rnd(4) == 0 && b.rank < KERN_RANK_MAX) {
+            b.sizes[b.rank] = 1;
+            b.strides[b.rank++] = (int64_t)rnd(9);
+        }
         bool really = !overlap(&a, &b), said = graph_views_disjoint(&a, &b);
         TEST_FOR(really || !said, "round %u", i);
         apart += really;
@@ -251,6 +255,11 @@ static void test_disjoint(void)
     struct kern_view a = graph_view_slice(&whole, (uint32_t[]){ 0, 0, 0, 0 }, (uint32_t[]){ 2, 2, 3, 3 }, NULL);
     struct kern_view b = graph_view_slice(&whole, (uint32_t[]){ 0, 2, 0, 0 }, (uint32_t[]){ 2, 3, 3, 3 }, NULL);
     TEST(graph_views_disjoint(&a, &b) && graph_views_disjoint(&b, &a) && !graph_views_disjoint(&a, &whole));
+    /* The dimensions of one are in another order, and there is one more. */
+    struct kern_view more = { DML_TENSOR_DATA_TYPE_FLOAT32, 5, { 3, 1, 3, 3, 2 }, { 3, 7, 9, 1, 45 }, 18 };
+    TEST(graph_views_disjoint(&a, &more) && graph_views_disjoint(&more, &a) && !graph_views_disjoint(&b, &more));
+    more.offset = 9;
+    TEST(!graph_views_disjoint(&a, &more) && !graph_views_disjoint(&more, &a));
 }
 
 static void test_injective(void)

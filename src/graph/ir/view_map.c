@@ -225,32 +225,54 @@ static bool hulls_apart(const struct kern_view *a, const struct kern_view *b)
     return (a_high + 1) * nibbles(a) <= b_low * nibbles(b) || (b_high + 1) * nibbles(b) <= a_low * nibbles(a);
 }
 
+/* The sizes of two views along the dimensions of one grid: 1 where a view has no such dimension. */
+struct boxes {
+    struct copy grid; /* `to` of a digit is its index in sizes[] */
+    int64_t sizes[DIMS_MAX][2];
+};
+
+static bool boxes_add(struct boxes *boxes, const struct kern_view *view, uint32_t which)
+{
+    for (uint32_t d = 0; d < view->rank; d++) {
+        struct copy *grid = &boxes->grid;
+        uint32_t i = 0;
+        if (view->sizes[d] == 1)
+            continue;
+        while (i < grid->count && grid->digits[i].from != view->strides[d])
+            i++;
+        const int64_t at = i < grid->count ? grid->digits[i].to : (int64_t)grid->count;
+        if (view->strides[d] <= 0 || at == DIMS_MAX || (i < grid->count && boxes->sizes[at][which] != 1))
+            return false;
+        if (i == grid->count) {
+            boxes->sizes[at][!which] = 1;
+            copy_add(grid, 2, view->strides[d], at); /* any size above 1 makes it keep the dimension */
+        }
+        boxes->sizes[at][which] = view->sizes[d];
+    }
+    return true;
+}
+
 /* Both views as boxes of one grid, b's corner at digits that are not negative: apart when they are along one digit. */
 static bool boxes_apart(const struct kern_view *a, const struct kern_view *b)
 {
-    struct copy grid = { 0 };
+    struct boxes boxes = { 0 };
+    struct copy *grid = &boxes.grid;
     int64_t delta = b->offset - a->offset;
-    for (uint32_t i = 0; i < a->rank; i++) {
-        if (BASE_MAX(a->sizes[i], b->sizes[i]) == 1)
-            continue;
-        if (a->strides[i] <= 0 || a->strides[i] != b->strides[i])
-            return false;
-        /* `to` is used as the index of the dimension; any size above 1 makes copy_add keep it. */
-        copy_add(&grid, 2, a->strides[i], i);
-    }
-    for (uint32_t i = grid.count; i--; delta %= grid.digits[i].from)
-        grid.digits[i].start = delta / grid.digits[i].from;
+    if (!boxes_add(&boxes, a, 0) || !boxes_add(&boxes, b, 1))
+        return false;
+    for (uint32_t i = grid->count; i--; delta %= grid->digits[i].from)
+        grid->digits[i].start = delta / grid->digits[i].from;
     if (delta)
         return false;
     bool apart = false;
     int64_t extent = 1;
-    for (uint32_t i = 0; i < grid.count; i++) {
-        const struct digit *digit = &grid.digits[i];
-        int64_t a_size = a->sizes[digit->to], b_end = digit->start + b->sizes[digit->to];
+    for (uint32_t i = 0; i < grid->count; i++) {
+        const struct digit *digit = &grid->digits[i];
+        const int64_t *sizes = boxes.sizes[digit->to], b_end = digit->start + sizes[1];
         if (digit->from < extent)
             return false;
-        extent = digit->from * BASE_MAX(a_size, b_end);
-        apart |= digit->start >= a_size;
+        extent = digit->from * BASE_MAX(sizes[0], b_end);
+        apart |= digit->start >= sizes[0];
     }
     return apart;
 }
@@ -261,7 +283,7 @@ bool graph_views_disjoint(const struct kern_view *a, const struct kern_view *b)
         return false;
     if (hulls_apart(a, b))
         return true;
-    if (a->rank != b->rank || nibbles(a) != nibbles(b))
+    if (nibbles(a) != nibbles(b))
         return false;
     return a->offset <= b->offset ? boxes_apart(a, b) : boxes_apart(b, a);
 }
