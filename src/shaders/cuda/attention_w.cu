@@ -5,7 +5,7 @@
  * no barrier but those of their slots. What bounds it for short lines is the number of instructions: per key and query 5,
  * and some 250 of a warp for a tile; for long ones the products. Defined from outside: HEAD (most elements of a line, a
  * multiple of 32), KEYS (a multiple of 16), TEAM (warpgroups), SLOTS_K and SLOTS_V (1 or 2), [BFLOAT16], and [SPLIT], a power
- * of two: so many warpgroups take the same queries, and of each tile KEYS keys each (split-K, for few queries); at the end the
+ * of two: SPLIT warpgroups take the same queries, and of each tile KEYS keys each (split-K, for few queries); at the end the
  * first one adds up their sums. */
 #include "shaders/cuda/attention_w_params.h"
 #include "shaders/cuda/attention_w.cuh"
