@@ -14,7 +14,7 @@ struct conv_blocks {
     struct conv_shape s;
     int64_t box[3], blocks[3], most[3]; /* output pixels of a box, boxes, input pixels that a box needs at most */
     uint64_t taps, channel_packs, packs, k, pixels, panel_bytes, row_blocks, boxes;
-    uint64_t image, whole, line, b, columns, a, a_sums, sums, floats, epilogue,
+    uint64_t image, whole, line, b, columns, column_cross, a, a_sums, row_cross, sums, floats, epilogue,
         bytes; /* offsets in the worker's scratch */
     bool packed;
 };
@@ -60,9 +60,11 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->line = dense_take(&g->bytes, isa->integers ? isa->k_pack * (uint64_t)(g->most[1] * g->most[2]) : 0, 64);
     g->b = dense_take(&g->bytes, columns / isa->columns * g->panel_bytes, 64);
     g->columns = dense_take(&g->bytes, columns * sizeof(int32_t), 64);
+    g->column_cross = dense_take(&g->bytes, isa->deep ? columns * sizeof(int32_t) : 0, 64);
     g->a = dense_take(&g->bytes, g->packed ? 0 : rows * g->packs * isa->pack_bytes, 64);
     g->a_sums = dense_take(&g->bytes, g->packed ? 0 : rows * sizeof(int32_t), 64);
-    g->sums = dense_take(&g->bytes, isa->rows * columns * isa->pack_bytes, 64);
+    g->row_cross = dense_take(&g->bytes, g->packed || !isa->deep ? 0 : rows * sizeof(int32_t), 64);
+    g->sums = dense_take(&g->bytes, (isa->deep ? rows : isa->rows) * columns * isa->pack_bytes, 64);
     g->floats = dense_take(&g->bytes, columns * sizeof(float), 64);
     g->epilogue = dense_take(&g->bytes, dense_epilogue_bytes(op), 64);
 }
@@ -75,7 +77,7 @@ static uint64_t blocked_conv_plan(const struct blocked_gemm_isa *isa, const stru
     *out = (struct kern_work){ .units = g.s.batch * g.s.groups * g.boxes * g.row_blocks };
     out->grain = dense_grain(cost);
     out->worker_scratch_bytes = g.bytes;
-    return g.s.out_channels * (g.packs * isa->pack_bytes + sizeof(int32_t));
+    return g.s.out_channels * (g.packs * isa->pack_bytes + sizeof(int32_t) * (isa->deep ? 2 : 1));
 }
 
 /* ---- weights ---- */
@@ -97,7 +99,7 @@ static int32_t weights_row(const struct blocked_gemm_isa *isa, const struct kern
     return sum;
 }
 
-/* All rows, then the sums of each. */
+/* All rows, then the sums of each, then row_cross. */
 static void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct kern_op *op, const void *source,
                               void *packed)
 {
@@ -105,8 +107,12 @@ static void blocked_conv_pack(const struct blocked_gemm_isa *isa, const struct k
     blocks_init(isa, op, &g);
     uint64_t row_bytes = g.packs * isa->pack_bytes;
     int32_t *sums = (int32_t *)((char *)packed + g.s.out_channels * row_bytes);
-    for (uint32_t o = 0; o < g.s.out_channels; o++)
-        sums[o] = weights_row(isa, op, &g, source, o, (char *)packed + o * row_bytes);
+    for (uint32_t o = 0; o < g.s.out_channels; o++) {
+        char *row = (char *)packed + o * row_bytes;
+        sums[o] = weights_row(isa, op, &g, source, o, row);
+        if (isa->deep)
+            sums[g.s.out_channels + o] = isa->row_cross(row, g.packs);
+    }
 }
 
 /* ---- one unit ---- */
@@ -124,7 +130,7 @@ struct conv_unit {
     int64_t phase, line_packs; /* of a line of the image: positions of one remainder of the stride, all packs */
     uint32_t rows, columns;
     const char *a;
-    const int32_t *a_sums;
+    const int32_t *a_sums, *row_cross;
     int32_t x_zero;
     uint64_t loaded_box, loaded_rows; /* the contents of scratch */
 };
@@ -325,11 +331,13 @@ static void unit_load_box(struct conv_unit *u)
         input_range(u, d);
     image_load(u);
     char *panel = u->scratch + u->g.b;
-    int32_t *sums = (int32_t *)(u->scratch + u->g.columns);
+    int32_t *sums = (int32_t *)(u->scratch + u->g.columns), *cross = (int32_t *)(u->scratch + u->g.column_cross);
     for (uint32_t c = 0; c < u->columns; c += u->isa->columns, panel += u->g.panel_bytes) {
         panel_fill(u, c, panel);
         if (u->isa->integers)
             blocked_gemm_column_sums(u->isa, panel, u->g.packs, sums + c);
+        if (u->isa->deep)
+            u->isa->column_cross(panel, u->g.packs, cross + c);
     }
 }
 
@@ -341,16 +349,22 @@ static void unit_load_rows(struct conv_unit *u)
     if (g->packed) {
         u->a = (const char *)u->call->data[1] + (uint64_t)first * row_bytes;
         u->a_sums = (const int32_t *)((const char *)u->call->data[1] + g->s.out_channels * row_bytes) + first;
+        u->row_cross = u->a_sums + g->s.out_channels;
         return;
     }
-    int32_t *sums = (int32_t *)(u->scratch + g->a_sums);
+    int32_t *sums = (int32_t *)(u->scratch + g->a_sums), *cross = (int32_t *)(u->scratch + g->row_cross);
     u->a = u->scratch + g->a;
     u->a_sums = sums;
+    u->row_cross = cross;
     if (u->loaded_rows == key)
         return;
     u->loaded_rows = key;
-    for (uint32_t r = 0; r < u->rows; r++)
-        sums[r] = weights_row(u->isa, u->call->op, g, u->call->data[1], first + r, u->scratch + g->a + r * row_bytes);
+    for (uint32_t r = 0; r < u->rows; r++) {
+        char *row = u->scratch + g->a + r * row_bytes;
+        sums[r] = weights_row(u->isa, u->call->op, g, u->call->data[1], first + r, row);
+        if (u->isa->deep)
+            cross[r] = u->isa->row_cross(row, g->packs);
+    }
 }
 
 /* The effect of shifts, zero points and bias on a row of integers; floats get their bias here. */
@@ -405,6 +419,19 @@ static void unit_finish(const struct conv_unit *u, uint32_t row, char *sums)
     }
 }
 
+static void unit_multiply_deep(const struct conv_unit *u)
+{
+    const uint32_t step = (uint32_t)base_align_up(u->columns, u->isa->columns);
+    char *sums = u->scratch + u->g.sums;
+    blocked_gemm_multiply(u->isa,
+                          &(struct blocked_gemm_tile){ u->a, u->scratch + u->g.b, sums, u->g.packs, u->rows, u->columns,
+                                                       step, u->row_cross,
+                                                       (const int32_t *)(u->scratch + u->g.column_cross) },
+                          u->g.panel_bytes, u->isa->columns * sizeof(int32_t));
+    for (uint32_t r = 0; r < u->rows; r++)
+        unit_finish(u, r, sums + (uint64_t)r * step * sizeof(int32_t));
+}
+
 static void unit_multiply(const struct conv_unit *u)
 {
     const struct blocked_gemm_isa *isa = u->isa;
@@ -440,7 +467,10 @@ static void unit_run(struct conv_unit *u, uint64_t unit)
         unit_load_box(u);
     u->loaded_box = box;
     unit_load_rows(u);
-    unit_multiply(u);
+    if (u->isa->deep)
+        unit_multiply_deep(u);
+    else
+        unit_multiply(u);
 }
 
 static void blocked_conv_run(const struct blocked_gemm_isa *isa, const struct kern_call *call, uint64_t begin,

@@ -18,11 +18,14 @@ static int32_t row_bytes(const struct blocked_gemm_isa *isa, const struct blocke
     return isa->integers->row(out, count, flip, out);
 }
 
-static int32_t row_pairs(const struct blocked_gemm_line *from, uint32_t count, int16_t *out)
+static int32_t row_words(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint32_t count,
+                         int16_t *out)
 {
     const uint8_t *restrict in = (const uint8_t *)from->data + from->index;
     bool is_signed = from->type == DML_TENSOR_DATA_TYPE_INT8;
     int32_t sum = 0;
+    if (from->step == 1)
+        return isa->integers->words(in, count, is_signed, out);
     for (uint32_t i = 0; is_signed && i < count; i++)
         out[i] = (int8_t)in[(int64_t)i * from->step];
     for (uint32_t i = 0; !is_signed && i < count; i++)
@@ -114,7 +117,7 @@ int32_t blocked_gemm_row(const struct blocked_gemm_isa *isa, const struct blocke
         return row_bytes(isa, from, count, blocked_gemm_flip(isa, from->type, right), packs);
     }
     memset((int16_t *)packs + count, 0, (places - count) * sizeof(int16_t));
-    return row_pairs(from, count, packs);
+    return row_words(isa, from, count, packs);
 }
 
 uint64_t blocked_gemm_pack_of(const struct blocked_gemm_isa *isa, int32_t value, DML_TENSOR_DATA_TYPE type,
@@ -140,9 +143,52 @@ void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *pa
     for (uint64_t first = 0; first < packs; first += ONES) {
         uint64_t count = BASE_MIN(packs - first, ONES);
         isa->tile(&(struct blocked_gemm_tile){ ones, (const char *)panel + first * isa->columns * isa->pack_bytes, part,
-                                               count, 1, isa->columns, isa->columns });
+                                               count, 1, isa->columns, isa->columns, .row_packs = count });
         for (uint32_t c = 0; c < isa->columns; c++)
             sums[c] += part[c];
+    }
+}
+
+enum { FETCHING_TILES = 8 }; /* the fewest that have time for it */
+
+/* All rows with a part of a panel, of which `next` is prefetched meanwhile, if it is not NULL. */
+static void multiply_panel(const struct blocked_gemm_isa *isa, const struct blocked_gemm_tile *panel, const char *next)
+{
+    const uint32_t tiles = (panel->rows + isa->rows - 1) / isa->rows;
+    const uint64_t bytes = next && tiles >= FETCHING_TILES ? panel->packs * isa->columns * isa->pack_bytes : 0;
+    struct blocked_gemm_tile tile = *panel;
+    for (uint32_t i = 0; i < tiles; i++) {
+        const uint32_t row = i * isa->rows;
+        for (uint64_t at = base_align_up(bytes * i / tiles, 64); at < bytes * (i + 1) / tiles; at += 64)
+            __builtin_prefetch(next + at);
+        tile.a = (const char *)panel->a + row * panel->row_packs * isa->pack_bytes;
+        tile.sums = (int32_t *)panel->sums + (uint64_t)row * panel->step;
+        tile.rows = BASE_MIN(panel->rows - row, isa->rows);
+        tile.row_cross = panel->row_cross + row;
+        isa->tile(&tile);
+    }
+}
+
+void blocked_gemm_multiply(const struct blocked_gemm_isa *isa, const struct blocked_gemm_tile *block,
+                           uint64_t panel_bytes, uint64_t cross_bytes)
+{
+    const uint64_t parts = BASE_MAX((block->packs + isa->deep - 1) / isa->deep, 1);
+    const uint64_t depth = base_align_up((block->packs + parts - 1) / parts, 2);
+    struct blocked_gemm_tile panel = *block;
+    panel.row_packs = block->packs;
+    for (uint64_t first = 0; first == 0 || first < block->packs; first += depth) {
+        const char *b = (const char *)block->b + first * isa->columns * isa->pack_bytes;
+        panel.a = (const char *)block->a + first * isa->pack_bytes;
+        panel.packs = BASE_MIN(block->packs - first, depth);
+        panel.add = first > 0;
+        for (uint32_t c = 0; c < block->columns; c += isa->columns) {
+            const uint64_t at = c / isa->columns;
+            panel.b = b + at * panel_bytes;
+            panel.sums = (int32_t *)block->sums + c;
+            panel.columns = BASE_MIN(block->columns - c, isa->columns);
+            panel.column_cross = (const int32_t *)((const char *)block->column_cross + at * cross_bytes);
+            multiply_panel(isa, &panel, c + isa->columns < block->columns ? b + (at + 1) * panel_bytes : NULL);
+        }
     }
 }
 

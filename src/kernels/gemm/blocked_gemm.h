@@ -26,6 +26,10 @@ struct blocked_gemm_tile {
     void *sums;
     uint64_t packs;
     uint32_t rows, columns, step;
+    /* For tables with `deep`: */
+    const int32_t *row_cross, *column_cross; /* of the rows and columns */
+    uint64_t row_packs;                      /* packs between rows of A */
+    bool add;                                /* to the sums, without crosses */
 };
 
 struct blocked_gemm_end;
@@ -42,6 +46,12 @@ struct blocked_gemm_isa {
     void (*round)(const float *in, uint32_t count, uint16_t *out); /* converts to BFLOAT16; NULL: other factors */
     /* Applies the steps of the epilogue (struct blocked_gemm_end) to a row of sums; NULL: unsupported. */
     blocked_gemm_end_fn *finish;
+    /* What `tile` subtracts from all sums of a row, and of each column of a panel (blocked_gemm_pairs_simd.c). */
+    int32_t (*row_cross)(const void *row, uint64_t packs);
+    void (*column_cross)(const void *panel, uint64_t packs, int32_t *out);
+    /* Packs of a panel that stay in the first-level cache while all rows are multiplied with them, an even number;
+     * 0: whole panels, one after another for each tile's rows, and no crosses. */
+    uint32_t deep;
     bool unsigned_right; /* bytes: both factors are unsigned */
     bool tiles; /* `tile` reads whole tiles of AMX: rows and packs of A are rounded up to 16, packs of B as well */
 };
@@ -72,6 +82,8 @@ struct blocked_gemm_integers {
                        const struct blocked_gemm_requantize *how, uint8_t *out);
     /* Packs of bytes: out = in ^ flip; returns their sum. */
     int32_t (*row)(const uint8_t *in, uint32_t count, uint8_t flip, uint8_t *out);
+    /* Packs of words: widened; returns their sum. */
+    int32_t (*words)(const uint8_t *in, uint32_t count, bool is_signed, int16_t *out);
 };
 
 /* Tiles of FLOAT32, FLOAT64 and integers. The 8-bit tiles of VNNI are also used for the few remaining rows with AMX. */
@@ -164,6 +176,10 @@ void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *pa
 /* Elements as packs where k_pack = 1. */
 void blocked_gemm_load(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from, uint64_t count,
                        void *packs);
+
+/* All tiles of a block, for a table with `deep`. Panels are panel_bytes apart, their column_cross cross_bytes. */
+void blocked_gemm_multiply(const struct blocked_gemm_isa *isa, const struct blocked_gemm_tile *block,
+                           uint64_t panel_bytes, uint64_t cross_bytes);
 
 /* ---- the epilogue (blocked_gemm.c) ---- */
 

@@ -90,6 +90,20 @@ static int32_t row_of_bytes(const uint8_t *in, uint32_t count, uint8_t flip, uin
     return sum;
 }
 
+static int32_t row_of_words(const uint8_t *restrict in, uint32_t count, bool is_signed, int16_t *restrict out)
+{
+    int32_t sum = 0;
+    for (uint32_t i = 0; is_signed && i < count; i++) {
+        out[i] = (int8_t)in[i];
+        sum += (int8_t)in[i];
+    }
+    for (uint32_t i = 0; !is_signed && i < count; i++) {
+        out[i] = in[i];
+        sum += in[i];
+    }
+    return sum;
+}
+
 DENSE_INLINE uint32_t unshifted(const int32_t *sums, uint32_t i, const struct blocked_gemm_shift *shift, uint32_t same)
 {
     uint32_t sum = (uint32_t)sums[i] - (uint32_t)shift->zero * (uint32_t)shift->columns[i] + same;
@@ -161,13 +175,50 @@ DENSE_INLINE uint8_t requantized(int32_t sum, float scale, const struct blocked_
     return (uint8_t)(int32_t)value;
 }
 
+#if defined(__AVX2__)
+/* Whole vectors; returns their number of elements. GCC 12 compiles the loop below to chains of comparisons. */
+DENSE_INLINE uint32_t requantize_vectors(const int32_t *restrict sums, uint32_t count,
+                                         const struct blocked_gemm_shift *shift,
+                                         const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool divides)
+{
+    const int32_t *restrict columns = shift->columns, *restrict zeros = shift->zeros;
+    const __m256i a_zero = _mm256_set1_epi32(shift->zero), same = _mm256_set1_epi32((int32_t)unshift_same(shift));
+    const __m256i row = _mm256_set1_epi32(shift->row), zero = _mm256_set1_epi32((int32_t)how->zero);
+    const __m256i low = _mm256_set1_epi32((int32_t)how->low), high = _mm256_set1_epi32((int32_t)how->high);
+    const __m256 least = _mm256_set1_ps(-1024), most = _mm256_set1_ps(1024), divisor = _mm256_set1_ps(how->divisor);
+    __m256 scale = _mm256_set1_ps(*how->scale);
+    uint32_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        __m256i sum = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)(sums + i)), same);
+        if (shift->zero)
+            sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(a_zero, _mm256_loadu_si256((const __m256i *)(columns + i))));
+        if (zeros)
+            sum = _mm256_sub_epi32(sum, _mm256_mullo_epi32(_mm256_loadu_si256((const __m256i *)(zeros + i)), row));
+        if (how->scale_step)
+            scale = _mm256_loadu_ps(how->scale + i);
+        __m256 value = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), scale);
+        if (divides)
+            value = _mm256_div_ps(value, divisor);
+        value = _mm256_min_ps(_mm256_max_ps(value, least), most); /* in this order NaN becomes the least */
+        __m256i number = _mm256_add_epi32(_mm256_cvtps_epi32(value), zero);
+        number = _mm256_and_si256(_mm256_min_epi32(_mm256_max_epi32(number, low), high), _mm256_set1_epi32(0xff));
+        const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(number), _mm256_extracti128_si256(number, 1));
+        _mm_storel_epi64((__m128i *)(out + i), _mm_packus_epi16(words, words));
+    }
+    return i;
+}
+#endif
+
 DENSE_INLINE void requantize_all(const int32_t *restrict sums, uint32_t count, const struct blocked_gemm_shift *shift,
                                  const struct blocked_gemm_requantize *how, uint8_t *restrict out, bool divides)
 {
     const struct blocked_gemm_shift by = *shift;
     const struct blocked_gemm_requantize to = *how;
-    uint32_t same = unshift_same(&by);
-    for (uint32_t i = 0; i < count; i++)
+    uint32_t same = unshift_same(&by), i = 0;
+#if defined(__AVX2__)
+    i = requantize_vectors(sums, count, &by, &to, out, divides);
+#endif
+    for (; i < count; i++)
         out[i] = requantized((int32_t)unshifted(sums, i, &by, same), to.scale[to.scale_step ? i : 0], &to, divides);
 }
 #endif
@@ -182,7 +233,7 @@ static void requantize(const int32_t *sums, uint32_t count, const struct blocked
 }
 
 const struct blocked_gemm_integers KERN_ISA_PASTE(blocked_gemm_integers_, ISA) = { interleave, unshift, requantize,
-                                                                                   row_of_bytes };
+                                                                                   row_of_bytes, row_of_words };
 
 /* ---- tiles other than the GEMM micro-kernel's, which is FLOAT32 only ---- */
 
@@ -199,31 +250,6 @@ enum { TILE_VECS = 2, TILE_ROWS = 4, K_PACK = 2 };
 enum { BYTES = sizeof(vec) };
 
 typedef double doubles __attribute__((vector_size(BYTES)));
-typedef uint32_t words __attribute__((vector_size(BYTES)));
-
-/* sums + a * b; packs of integers as pairs of 16-bit numbers or, with AVX-512, as bytes. */
-DENSE_INLINE words tile_add_integers(words sums, words a, words b)
-{
-#if defined(__AVX512F__)
-    /* GCC 12 copies and spills the sums around the intrinsic: three times slower. */
-    __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
-    return sums;
-#elif defined(__AVX2__)
-    return sums + (words)_mm256_madd_epi16((__m256i)a, (__m256i)b);
-#elif defined(__SSE2__)
-    return sums + (words)_mm_madd_epi16((__m128i)a, (__m128i)b);
-#elif defined(__aarch64__)
-    int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
-    int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y));
-    return sums + (words)vpaddq_s32(low, vmull_high_s16(x, y));
-#else
-    typedef int16_t pairs __attribute__((vector_size(BYTES)));
-    pairs x = (pairs)a, y = (pairs)b;
-    for (uint32_t i = 0; i < BYTES / sizeof(uint32_t); i++)
-        sums[i] += (uint32_t)(x[2 * i] * y[2 * i]) + (uint32_t)(x[2 * i + 1] * y[2 * i + 1]);
-    return sums;
-#endif
-}
 
 DENSE_INLINE doubles tile_add_f64(doubles sums, doubles a, doubles b)
 {
@@ -278,11 +304,9 @@ DENSE_INLINE vec tile_add_f32(vec sums, vec a, vec b)
     {                                                                                                                  \
         UKERNEL_BY_COUNT(t->rows, TILE_ROWS, tile_rows_##name, t)                                                      \
     }                                                                                                                  \
-    const struct blocked_gemm_isa table = { TILE_ROWS,   TILE_VECS * BYTES / sizeof(number),                           \
-                                            k_pack,      sizeof(number),                                               \
-                                            tile_##name, integers,                                                     \
-                                            NULL,        ends,                                                         \
-                                            false };
+    const struct blocked_gemm_isa table = {                                                                            \
+        TILE_ROWS, TILE_VECS * BYTES / sizeof(number), k_pack, sizeof(number), tile_##name, integers, NULL, ends       \
+    };
 TILE(f32, KERN_ISA_TABLE(blocked_gemm_f32_), float, vec, 1, NULL, NULL)
 TILE(f64, KERN_ISA_TABLE(blocked_gemm_f64_), double, doubles, 1, NULL, NULL)
 
@@ -292,13 +316,35 @@ KERN_ISA_RUN_WITH(gemm_float, blocked_gemm_run(blocked_gemm_isa_for(call->op, &K
                                                                     &KERN_ISA_TABLE(blocked_gemm_f64_)),
                                                call, begin, end))
 
-#if defined(ISA_PORTABLE) || defined(__x86_64__) /* the portable ones have NEON in them */
+/* The portable ones have NEON in them; those of AVX2: blocked_gemm_pairs_simd.c. */
+#if defined(ISA_PORTABLE) || defined(__AVX512F__)
+typedef uint32_t words __attribute__((vector_size(BYTES)));
+
+/* sums + a * b; packs of integers as pairs of 16-bit numbers or, with AVX-512, as bytes. */
+DENSE_INLINE words tile_add_integers(words sums, words a, words b)
+{
+#if defined(__AVX512F__)
+    /* GCC 12 copies and spills the sums around the intrinsic: three times slower. */
+    __asm__("vpdpbusd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
+    return sums;
+#elif defined(__SSE2__)
+    return sums + (words)_mm_madd_epi16((__m128i)a, (__m128i)b);
+#elif defined(__aarch64__)
+    int16x8_t x = (int16x8_t)a, y = (int16x8_t)b;
+    int32x4_t low = vmull_s16(vget_low_s16(x), vget_low_s16(y));
+    return sums + (words)vpaddq_s32(low, vmull_high_s16(x, y));
+#else
+    typedef int16_t pairs __attribute__((vector_size(BYTES)));
+    pairs x = (pairs)a, y = (pairs)b;
+    for (uint32_t i = 0; i < BYTES / sizeof(uint32_t); i++)
+        sums[i] += (uint32_t)(x[2 * i] * y[2 * i]) + (uint32_t)(x[2 * i + 1] * y[2 * i + 1]);
+    return sums;
+#endif
+}
+
 #if defined(__AVX512F__)
 #define INTEGERS blocked_gemm_vnni
 BLOCKED_ROW(gemm_int_vnni, gemm, INTEGERS)
-#elif defined(__AVX2__)
-#define INTEGERS blocked_gemm_int_avx2
-BLOCKED_ROW(gemm_int_avx2, gemm, INTEGERS)
 #else
 #define INTEGERS blocked_gemm_int_portable
 BLOCKED_ROW(gemm_int, gemm, INTEGERS)

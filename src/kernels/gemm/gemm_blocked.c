@@ -5,6 +5,7 @@
 #include "kernels/row/row.h"
 
 #define BLOCK_ROWS 96
+#define DEEP_ROWS  128 /* with isa->deep */
 /* With AMX, whose tiles need many rows for each panel: rows of A limited by the second-level cache. */
 #define TILES_ROWS   256
 #define TILES_BYTES  (1 << 20)
@@ -14,9 +15,9 @@
 struct gemm_blocks {
     uint32_t rank, m, n;
     uint32_t rows, columns;         /* of a block */
-    uint64_t k, packs, panel_bytes; /* a panel of integers starts with the sums of its columns */
+    uint64_t k, packs, panel_bytes; /* a panel of integers starts with the sums of its columns, then column_cross */
     uint64_t header, row_blocks, column_blocks, batches;
-    uint64_t a, a_sums, b, sums, floats, zeros, epilogue, bytes; /* offsets in the worker's scratch */
+    uint64_t a, a_sums, a_cross, b, sums, floats, zeros, epilogue, bytes; /* offsets in the worker's scratch */
     bool packed, wide; /* wide: units of a row block are consecutive, and several may be one block */
 };
 
@@ -46,6 +47,13 @@ static uint32_t columns_for_threads(const struct gemm_blocks *g, uint32_t thread
     return (uint32_t)BASE_MIN(columns, g->columns);
 }
 
+/* Rows of blocks of about the same height. */
+static uint32_t even_rows(uint32_t rows, uint32_t tile)
+{
+    const uint32_t blocks = BASE_MAX((rows + DEEP_ROWS - 1) / DEEP_ROWS, 1);
+    return (uint32_t)base_align_up((rows + blocks - 1) / blocks, tile);
+}
+
 static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op *op, struct gemm_blocks *g)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];
@@ -55,7 +63,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     g->batches = dense_rows(y) / g->m;
     g->columns = isa->tiles ? isa->columns : isa->integers ? 256 : 128;
     g->packs = blocked_gemm_packs(isa, g->k);
-    g->rows = BLOCK_ROWS;
+    g->rows = isa->deep ? even_rows(g->m, isa->rows) : BLOCK_ROWS;
     if (isa->tiles)
         g->rows = (uint32_t)BASE_MIN(BASE_MAX(TILES_BYTES / (g->packs * isa->pack_bytes) / isa->rows, 1) * isa->rows,
                                      TILES_ROWS);
@@ -65,7 +73,7 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
         g->rows = rows_for_threads(isa, g, op->threads);
     else if (!isa->tiles && op->threads > 2)
         g->columns = columns_for_threads(g, op->threads);
-    g->header = isa->integers ? isa->columns * (uint64_t)isa->pack_bytes : 0;
+    g->header = isa->integers ? isa->columns * (uint64_t)isa->pack_bytes * (isa->deep ? 2 : 1) : 0;
     g->panel_bytes = g->header + g->packs * isa->columns * isa->pack_bytes;
     g->row_blocks = (g->m + g->rows - 1) / g->rows;
     g->column_blocks = ((uint64_t)g->n + g->columns - 1) / g->columns;
@@ -76,8 +84,9 @@ static void blocks_init(const struct blocked_gemm_isa *isa, const struct kern_op
     const uint64_t columns = base_align_up(BASE_MIN(g->n, most), isa->columns);
     g->a = dense_take(&g->bytes, rows * g->packs * isa->pack_bytes, 64);
     g->a_sums = dense_take(&g->bytes, rows * sizeof(int32_t), 64);
+    g->a_cross = dense_take(&g->bytes, isa->deep ? rows * sizeof(int32_t) : 0, 64);
     g->b = dense_take(&g->bytes, g->packed ? 0 : columns / isa->columns * g->panel_bytes, 64);
-    g->sums = dense_take(&g->bytes, (uint64_t)isa->rows * columns * isa->pack_bytes, 64);
+    g->sums = dense_take(&g->bytes, (isa->deep ? rows : isa->rows) * columns * isa->pack_bytes, 64);
     g->floats = dense_take(&g->bytes, columns * sizeof(float), 64);
     g->zeros = dense_take(&g->bytes, 2 * columns * sizeof(int32_t), 64); /* of B, and the sums of its columns */
     g->epilogue = dense_take(&g->bytes, dense_epilogue_bytes(op), 64);
@@ -180,6 +189,8 @@ static void panel_fill(const struct blocked_gemm_isa *isa, const struct kern_op 
     }
     if (isa->integers)
         blocked_gemm_column_sums(isa, packs, g->packs, (int32_t *)panel);
+    if (isa->deep)
+        isa->column_cross(packs, g->packs, (int32_t *)panel + isa->columns);
 }
 
 struct blocked_packing {
@@ -285,7 +296,7 @@ static void unit_load_a(struct gemm_unit *u)
 {
     const struct gemm_blocks *g = &u->g;
     const struct kern_view *a = &u->call->op->tensors[0];
-    int32_t *sums = (int32_t *)(u->scratch + g->a_sums);
+    int32_t *sums = (int32_t *)(u->scratch + g->a_sums), *cross = (int32_t *)(u->scratch + g->a_cross);
     uint32_t at[KERN_RANK_MAX];
     memcpy(at, u->at, sizeof(at));
     if (a_direct(u)) {
@@ -298,8 +309,10 @@ static void unit_load_a(struct gemm_unit *u)
         at[g->rank - 2] = u->at[g->rank - 2] + r;
         struct blocked_gemm_line line = { u->call->data[0], dense_offset(a, at, g->rank - 1), a->strides[g->rank - 1],
                                           a->type };
-        sums[r] = blocked_gemm_row(u->isa, &line, (uint32_t)g->k, false,
-                                   u->scratch + g->a + r * g->packs * u->isa->pack_bytes);
+        char *packs = u->scratch + g->a + r * g->packs * u->isa->pack_bytes;
+        sums[r] = blocked_gemm_row(u->isa, &line, (uint32_t)g->k, false, packs);
+        if (u->isa->deep)
+            cross[r] = u->isa->row_cross(packs, g->packs);
     }
 }
 
@@ -348,7 +361,7 @@ static void unit_look_ahead(struct gemm_unit *u, uint64_t column, uint64_t row, 
 {
     const struct gemm_blocks *g = &u->g;
     u->ahead_bytes = 0;
-    if (!g->packed || u->isa->tiles || column + 1 >= g->column_blocks || left <= g->row_blocks - row)
+    if (!g->packed || u->isa->tiles || u->isa->deep || column + 1 >= g->column_blocks || left <= g->row_blocks - row)
         return;
     const uint64_t panels = g->columns / u->isa->columns, rest = panels_of(u->isa, g) - (column + 1) * panels;
     const uint64_t bytes = BASE_MIN(panels, rest) * g->panel_bytes, begin = bytes * row / g->row_blocks;
@@ -360,6 +373,20 @@ static void unit_prefetch(const struct gemm_unit *u, uint64_t tile, uint64_t til
 {
     for (uint64_t i = u->ahead_bytes * tile / tiles; i < u->ahead_bytes * (tile + 1) / tiles; i += 64)
         __builtin_prefetch(u->ahead + i, 0, 2);
+}
+
+static void unit_multiply_deep(const struct gemm_unit *u)
+{
+    const struct gemm_blocks *g = &u->g;
+    const uint32_t step = (uint32_t)base_align_up(u->columns, u->isa->columns);
+    int32_t *sums = (int32_t *)(u->scratch + g->sums);
+    blocked_gemm_multiply(u->isa,
+                          &(struct blocked_gemm_tile){ u->a, u->panels + g->header, sums, g->packs, u->rows, u->columns,
+                                                       step, (const int32_t *)(u->scratch + g->a_cross),
+                                                       (const int32_t *)u->panels + u->isa->columns },
+                          g->panel_bytes, g->panel_bytes);
+    for (uint32_t r = 0; r < u->rows; r++)
+        unit_finish(u, r, sums + (uint64_t)r * step);
 }
 
 static void unit_multiply(const struct gemm_unit *u)
@@ -418,6 +445,9 @@ void blocked_gemm_run(const struct blocked_gemm_isa *isa, const struct kern_call
             unit_load_a(&u);
         u.loaded_rows = rows;
         unit_look_ahead(&u, column, row, end - unit);
-        unit_multiply(&u);
+        if (isa->deep)
+            unit_multiply_deep(&u);
+        else
+            unit_multiply(&u);
     }
 }
