@@ -89,18 +89,19 @@ static void blocks_init(struct conv_last_bytes *p)
     p->out = together * s->out_group;
 }
 
-bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *p)
+static bool last_init(const struct kern_op *op, int64_t element, struct conv_last_bytes *p)
 {
-    memset(p, 0, sizeof(*p));
+    *p = (struct conv_last_bytes){ .element = element };
     const struct conv_shape *s = &p->c.s;
     if (!conv_bytes_init(op, &p->c) || !shape_suits(s) || (s->y[1] != 1 && s->out_channels > 1))
         return false;
     blocks_init(p);
-    p->pixel = (int64_t)base_align_up((uint64_t)p->in, CONV_BYTES_PACK);
+    p->c.flip = element == 1 ? p->c.flip : 0;
+    p->pixel = (int64_t)base_align_up((uint64_t)(p->in * element), CONV_BYTES_PACK);
     p->run = s->dilation[2] == 1 ? p->pixel * s->kernel[2] : p->pixel;
     p->taps = s->kernel[0] * s->kernel[1] * s->kernel[2] * p->pixel / BASE_MAX(p->run, 1);
     p->vecs = (uint32_t)(p->out + CONV_BYTES_LANES - 1) / CONV_BYTES_LANES;
-    p->panels = (p->vecs + CONV_PW_BYTES_VECS - 1) / CONV_PW_BYTES_VECS;
+    p->panels = element == 1 ? (p->vecs + CONV_PW_BYTES_VECS - 1) / CONV_PW_BYTES_VECS : p->vecs;
     p->panel_bytes = (uint64_t)(p->taps * p->run) * CONV_BYTES_LANES;
     p->c.block = (uint32_t)p->out;
     p->c.block_columns = p->vecs * CONV_BYTES_LANES;
@@ -114,6 +115,18 @@ bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *p)
     p->x_at = dense_take(&p->scratch, pixels * sizeof(int64_t), 64);
     p->y_at = dense_take(&p->scratch, pixels * sizeof(int64_t), 64);
     return p->panel_bytes * p->vecs * (uint64_t)p->blocks <= INT32_MAX;
+}
+
+bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *out)
+{
+    return last_init(op, 1, out);
+}
+
+/* Not where most of the products of a block are with zeros. */
+bool conv_last_words_init(const struct kern_op *op, struct conv_last_bytes *out)
+{
+    enum { GROUPS_MAX = 4 };
+    return last_init(op, 2, out) && out->in <= GROUPS_MAX * (int64_t)out->c.s.in_group;
 }
 
 /* Units: panels of a block of a band, which share its copy of X. */
@@ -136,7 +149,7 @@ static int8_t weight_of(const struct conv_last_bytes *p, const int8_t *source, i
     return source[(block * p->out + o) * s->w[0] + c % s->in_group * s->w[1]];
 }
 
-/* [block][panel][tap][pack][channel of the panel][4], zeros for missing weights, then the sums. */
+/* [block][panel][tap][pack][channel of the panel][pack of 4 bytes], zeros for missing weights, then the sums. */
 static void last_pack(const struct conv_last_bytes *p, const int8_t *source, int8_t *to)
 {
     const struct conv_shape *s = &p->c.s;
@@ -152,9 +165,10 @@ static void last_pack(const struct conv_last_bytes *p, const int8_t *source, int
             const int64_t from =
                 tap / s->kernel[2] / s->kernel[1] * s->w[2] + k1 * s->w[3] + tap % s->kernel[2] * s->w[4];
             for (int64_t o = first; o < end; o++)
-                for (int64_t b = 0; b < CONV_BYTES_PACK; b++, to++) {
-                    *to = weight_of(p, source + from, block, o, c + b);
-                    sums[block * p->c.block_columns + o] += *to;
+                for (int64_t b = 0; b < CONV_BYTES_PACK; b += p->element, to += p->element) {
+                    const int16_t weight = weight_of(p, source + from, block, o, (c + b) / p->element);
+                    memcpy(to, &weight, (size_t)p->element); /* little-endian */
+                    sums[block * p->c.block_columns + o] += weight;
                 }
         }
     }
@@ -162,4 +176,7 @@ static void last_pack(const struct conv_last_bytes *p, const int8_t *source, int
 
 KERN_PACKED_ROW(conv_last_bytes_vnni, struct conv_last_bytes, conv_last_bytes_init(op, &plan), last_plan(&plan, out),
                 last_pack(&plan, source, packed))
+KERN_PACKED_ROW(conv_last_words_avx2, struct conv_last_bytes, conv_last_words_init(op, &plan), last_plan(&plan, out),
+                last_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_last_words, struct conv_last_bytes, conv_last_words_init(op, &plan))
 KERN_PLAN_ACCEPTS(conv_last_bytes, struct conv_last_bytes, conv_last_bytes_init(op, &plan))

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The convolutions of struct conv_last_bytes (conv_plans.h). */
 #include "kernels/conv/conv_bytes_finish.h"
+#include "kernels/conv/conv_last_band.h"
 #include "kernels/gemm/ukernel.h"
 
 struct last_run {
-    const struct kern_call *call;
-    struct conv_last_bytes p;
+    struct last_band band;
     struct finish f;
-    char *scratch;
-    int64_t n, low[3], size[3], in_low[3], in_size[3]; /* of the band */
-    int64_t pixels;
-    int64_t block;
-    int64_t listed, loaded; /* the band whose offsets are in scratch, and the band and block whose inputs are */
 };
 
 /* ---- X ---- */
 
 /* Sixteen pixels at a time, one pack of four planes after another. */
-static void copy_planes(const struct last_run *r, const uint8_t *x, int64_t count, uint8_t *to)
+static void copy_planes(const struct last_band *r, const uint8_t *x, int64_t count, uint8_t *to)
 {
     const int64_t plane = r->p.c.s.x[1], pixel = r->p.pixel;
     const __m128i signs = _mm_set1_epi8((char)r->p.c.flip);
@@ -61,7 +56,7 @@ static void copy_packs(const uint8_t *x, int64_t channels, int64_t count, __m512
 }
 
 /* Pixels of a line, with flipped sign bits if X is signed. */
-static void copy_pixels(const struct last_run *r, int64_t from, int64_t count, uint8_t *restrict to)
+static void copy_pixels(const struct last_band *r, int64_t from, int64_t count, uint8_t *restrict to)
 {
     const struct conv_shape *s = &r->p.c.s;
     const int64_t channels = r->p.in, pixel = r->p.pixel, step = s->x[4];
@@ -86,71 +81,6 @@ static void copy_pixels(const struct last_run *r, int64_t from, int64_t count, u
             const __mmask64 mask = ~UINT64_C(0) >> (64 - BASE_MIN(length - i, 64));
             _mm512_mask_storeu_epi8(to + i, mask, _mm512_xor_si512(_mm512_maskz_loadu_epi8(mask, x + i), signs));
         }
-}
-
-static void load_band(const struct last_run *r)
-{
-    const struct conv_shape *s = &r->p.c.s;
-    const int64_t line_bytes = r->in_size[2] * r->p.pixel;
-    const int64_t begin = BASE_MIN(BASE_MAX(-r->in_low[2], 0), r->in_size[2]);
-    const int64_t end = BASE_MAX(BASE_MIN(s->in[2] - r->in_low[2], r->in_size[2]), begin);
-    const int padding = (uint8_t)conv_x_zero(r->call) ^ r->p.c.flip;
-    uint8_t *to = (uint8_t *)r->scratch + r->p.image;
-    for (int64_t line = 0; line < r->in_size[0] * r->in_size[1]; line++, to += line_bytes) {
-        const int64_t i0 = r->in_low[0] + line / r->in_size[1], i1 = r->in_low[1] + line % r->in_size[1];
-        if (i0 < 0 || i0 >= s->in[0] || i1 < 0 || i1 >= s->in[1]) {
-            memset(to, padding, (size_t)line_bytes);
-            continue;
-        }
-        memset(to, padding, (size_t)(begin * r->p.pixel));
-        memset(to + end * r->p.pixel, padding, (size_t)((r->in_size[2] - end) * r->p.pixel));
-        copy_pixels(r, r->n * s->x[0] + i0 * s->x[2] + i1 * s->x[3] + (r->in_low[2] + begin) * s->x[4], end - begin,
-                    to + begin * r->p.pixel);
-    }
-}
-
-/* Offsets of taps from a pixel's first element, and of pixels in the copy and in Y. */
-static void list_places(const struct last_run *r)
-{
-    const struct conv_last_bytes *p = &r->p;
-    const struct conv_shape *s = &p->c.s;
-    const int64_t line = r->in_size[2] * p->pixel, plane = r->in_size[1] * line, together = p->run / p->pixel;
-    int64_t *list = (int64_t *)(r->scratch + p->list);
-    int64_t *x_at = (int64_t *)(r->scratch + p->x_at), *y_at = (int64_t *)(r->scratch + p->y_at);
-    for (int64_t t = 0; t < p->taps; t++) {
-        const int64_t tap = t * together, k1 = tap / s->kernel[2] % s->kernel[1];
-        list[t] = tap / s->kernel[2] / s->kernel[1] * s->dilation[0] * plane + k1 * s->dilation[1] * line +
-                  tap % s->kernel[2] * s->dilation[2] * p->pixel;
-    }
-    int64_t i = 0;
-    for (int64_t o0 = 0; o0 < r->size[0]; o0++)
-        for (int64_t o1 = 0; o1 < r->size[1]; o1++) {
-            const int64_t x = o0 * s->stride[0] * plane + o1 * s->stride[1] * line;
-            const int64_t y = r->n * s->y[0] + (r->low[0] + o0) * s->y[2] + (r->low[1] + o1) * s->y[3];
-            for (int64_t o2 = 0; o2 < r->size[2]; o2++, i++) {
-                x_at[i] = x + o2 * s->stride[2] * p->pixel;
-                y_at[i] = y + (r->low[2] + o2) * s->y[4];
-            }
-        }
-    for (; i < r->pixels + CONV_PW_BYTES_ROWS; i++) { /* behind the last: the last again */
-        x_at[i] = x_at[r->pixels - 1];
-        y_at[i] = y_at[r->pixels - 1];
-    }
-}
-
-static void band_init(struct last_run *r, int64_t band)
-{
-    const struct conv_last_bytes *p = &r->p;
-    int64_t at = band;
-    for (uint32_t d = 3; d-- > 0; at /= p->bands[d]) {
-        r->low[d] = at % p->bands[d] * p->size[d];
-        r->size[d] = BASE_MIN(p->size[d], p->c.s.out[d] - r->low[d]);
-        conv_last_range(&p->c.s, d, r->low[d], r->size[d], &r->in_low[d], &r->in_size[d]);
-    }
-    r->n = at;
-    r->pixels = r->size[0] * r->size[1] * r->size[2];
-    list_places(r);
-    r->listed = band;
 }
 
 /* ---- tiles ---- */
@@ -238,20 +168,16 @@ DENSE_INLINE void last_tile_of(uint32_t vecs, const struct last_tile *t, const s
         last_multiply(last_rows[vecs], vecs, BY_INVERSE, t, f);
 }
 
-static void last_unit(struct last_run *r, int64_t unit)
+static void last_unit(struct last_run *run, int64_t unit)
 {
+    struct last_band *r = &run->band;
     const struct conv_last_bytes *p = &r->p;
     const int64_t block = unit / p->panels % p->blocks, band = unit / p->panels / p->blocks;
     const uint32_t panel = (uint32_t)(unit % p->panels), first_vec = p->vecs * panel / p->panels;
     const uint32_t vecs = p->vecs * (panel + 1) / p->panels - first_vec, first = first_vec * CONV_BYTES_LANES;
     const uint32_t used = BASE_MIN((uint32_t)p->out - first, vecs * CONV_BYTES_LANES), rows = last_rows[vecs];
     const uint32_t column = (uint32_t)block * p->c.block_columns + first;
-    if (r->listed != band)
-        band_init(r, band);
-    r->block = block;
-    if (r->loaded != unit / p->panels)
-        load_band(r);
-    r->loaded = unit / p->panels;
+    last_band_for(r, band, block, unit / p->panels, copy_pixels);
     struct last_tile t = { .x = (const uint8_t *)r->scratch + p->image,
                            .list = (const int64_t *)(r->scratch + p->list),
                            .x_at = (const int64_t *)(r->scratch + p->x_at),
@@ -265,15 +191,15 @@ static void last_unit(struct last_run *r, int64_t unit)
     t.y = (uint8_t *)r->call->data[r->call->op->input_count] + block * p->out + first;
     for (int64_t pixel = 0; pixel < r->pixels; pixel += rows, t.x_at += rows, t.y_at += rows) {
         t.stored = (uint32_t)BASE_MIN(r->pixels - pixel, rows);
-        UKERNEL_BY_COUNT(vecs, CONV_PW_BYTES_VECS, last_tile_of, &t, &r->f)
+        UKERNEL_BY_COUNT(vecs, CONV_PW_BYTES_VECS, last_tile_of, &t, &run->f)
     }
 }
 
 void kern_conv_last_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    struct last_run r = { .call = call, .scratch = call->worker_scratch, .listed = -1, .loaded = -1 };
-    conv_last_bytes_init(call->op, &r.p);
-    const struct conv_last_bytes *p = &r.p;
+    struct last_run r = { .band = { .call = call, .scratch = call->worker_scratch, .listed = -1, .loaded = -1 } };
+    conv_last_bytes_init(call->op, &r.band.p);
+    const struct conv_last_bytes *p = &r.band.p;
     int32_t *start = call->worker_scratch;
     const int32_t *sums =
         (const int32_t *)((const char *)call->data[1] + p->panel_bytes * p->vecs * (uint64_t)p->blocks);

@@ -415,6 +415,7 @@ struct conv_dw_bytes {
  * are smaller than a vector are one GEMM with zeros as the other weights. */
 struct conv_last_bytes {
     struct conv_bytes c;
+    int64_t element;                           /* bytes of one: words where no instruction multiplies bytes exactly */
     int64_t blocks, in, out;                   /* adjacent groups that are one GEMM; channels of a block */
     int64_t pixel;                             /* bytes of one in the copy */
     int64_t taps, run;                         /* contiguous runs of bytes, and their length */
@@ -471,6 +472,7 @@ DENSE_INLINE int64_t conv_tiles_lines(const struct conv_tiles *p, int64_t size)
 
 bool conv_bytes_init(const struct kern_op *op, struct conv_bytes *c);
 bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *out);
+bool conv_last_words_init(const struct kern_op *op, struct conv_last_bytes *out);
 bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out);
 bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out);
 
