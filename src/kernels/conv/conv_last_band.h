@@ -48,7 +48,7 @@ static void load_band(const struct last_band *r, last_copy *copy)
         last_pad(r, padding, to, begin * r->p.pixel);
         last_pad(r, padding, to + end * r->p.pixel, (r->in_size[2] - end) * r->p.pixel);
         copy(r, r->n * s->x[0] + i0 * s->x[2] + i1 * s->x[3] + (r->in_low[2] + begin) * s->x[4], end - begin,
-                    to + begin * r->p.pixel);
+             to + begin * r->p.pixel);
     }
 }
 

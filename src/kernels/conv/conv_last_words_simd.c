@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The convolutions of struct conv_last_bytes without VNNI: X and the weights as 16-bit numbers, two of which are
  * multiplied and added exactly. Sums are requantised in registers. */
-#include "kernels/conv/conv_last_band.h"
 #include "kernels/core/isa.h"
 #include "kernels/gemm/blocked_gemm.h"
 #include "kernels/gemm/ukernel.h"
 
 #if defined(__AVX2__) && !defined(__AVX512F__)
+#include "kernels/conv/conv_last_band.h"
+
 #include <immintrin.h>
 
 enum { WORDS_ROWS = 6, WORDS_VECS = 2, WORDS_LANES = 8 };
-_Static_assert((int)WORDS_VECS * WORDS_LANES == CONV_BYTES_LANES, "a tile is as wide as a panel");
+_Static_assert((int)WORDS_VECS *WORDS_LANES == CONV_BYTES_LANES, "a tile is as wide as a panel");
 
 /* Signed results are computed with an offset of 128, which is removed at the end by flipping the sign bit. */
 struct finish {
