@@ -387,9 +387,32 @@ static bool share_keys(const struct graph *graph, const struct graph_uses *uses,
         out->value[1 + i] = found[i].value;
         out->k.tensors[1 + i] = found[i].view;
     }
+    return share[0] == share[1];
+}
+
+/* The same, with a single query of each head among those of the head that they share: the op has no more than a mask.
+ */
+static bool share_all(const struct graph *graph, const struct graph_uses *uses, uint32_t position,
+                      const struct graph_op *op, struct graph_op *out)
+{
+    if (!share_keys(graph, uses, position, op, out))
+        return false;
     if (op->k.tensors[0].sizes[2] == 1)
         gather_queries(out);
-    return share[0] == share[1];
+    return true;
+}
+
+/* An attention that the caller asked for. */
+static bool share(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t position)
+{
+    const struct graph_op *op = graph->ops[position];
+    struct graph_op shared;
+    if (op->dead || op->k.kind != KERN_ATTENTION || op->k.tensors[1].sizes[1] != op->k.tensors[0].sizes[1] ||
+        !share_keys(graph, uses, position, op, &shared) || !graph_op_as_fast(graph, options, op, &shared))
+        return false;
+    *graph->ops[position] = shared;
+    graph->failed |= !graph_uses_refresh(uses, position);
+    return true;
 }
 
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t position)
@@ -400,7 +423,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         !graph_op_may_sink(uses, at.scores, at.scores_at, position))
         return false;
     const bool shares =
-        share_keys(graph, uses, position, &fused, &shared) && graph_op_pays(graph, options, at.product, &shared);
+        share_all(graph, uses, position, &fused, &shared) && graph_op_pays(graph, options, at.product, &shared);
     if (!shares && !graph_op_pays(graph, options, at.product, &fused))
         return false;
     if (at.mask_count > 1)
@@ -409,7 +432,7 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
         multiply_queries(graph, &at, &fused);
     if (graph->failed)
         return false;
-    if (shares && share_keys(graph, uses, position, &fused, &shared))
+    if (shares && share_all(graph, uses, position, &fused, &shared))
         fused = shared;
     graph_op_join(&fused, at.scores);
     graph_op_join(&fused, at.softmax);
@@ -429,7 +452,7 @@ HRESULT graph_pass_fuse_attention(struct graph *graph, const struct graph_option
     struct graph_uses uses;
     bool ok = graph_uses_init(&uses, graph);
     for (uint32_t i = 0; ok && !graph->failed && i < graph->op_count; i++)
-        *changed |= fuse(graph, &uses, options, i);
+        *changed |= fuse(graph, &uses, options, i) || share(graph, &uses, options, i);
     graph_uses_finish(&uses);
     return ok && !graph->failed ? S_OK : E_OUTOFMEMORY;
 }

@@ -72,7 +72,7 @@ void look_at_vector(uvec4 words, uint k)
 void add_best(inout Total total, float value, uint vector, uint place)
 {
     uint order = order_of_float(floatBitsToUint(LEAST ? -value : value));
-    uvec2 among = is_number(value) ? uvec2(0u, LEAST ? ~order : order) : order_of_nan();
+    uvec2 among = is_number(value) ? (LEAST ? ~uvec2(0u, order) : uvec2(0u, order)) : order_of_nan();
     combine(total, Total(among, vector == NONE ? NONE : vector * VECTOR + place, 0u));
 }
 
