@@ -147,9 +147,8 @@ static void add_conv(struct maker *maker)
         return;
     in[1] = random_constant(maker, SIZES(outs, x[1] / groups, rows, columns));
     in[2] = random_constant(maker, SIZES(1, outs, 1, 1));
-    struct graph_operand out =
-        graph_temp(maker->graph, F32, 4,
-                   SIZES(x[0], outs, some_windows((h - rows) / stride + 1), some_windows((w - columns) / stride + 1)));
+    const uint32_t out_h = some_windows((h - rows) / stride + 1), out_w = some_windows((w - columns) / stride + 1);
+    struct graph_operand out = graph_temp(maker->graph, F32, 4, SIZES(x[0], outs, out_h, out_w));
     make_conv(maker->graph, in, 2 + rnd(2), out, groups, stride, pad);
     keep(maker, out);
 }
@@ -243,20 +242,23 @@ static struct graph_operand perhaps_scaled(struct maker *maker, struct graph_ope
     return out;
 }
 
-/* Divided by 2, multiplied by a number for each head or query, and masked up to three times; or some of it. */
+/* Divided by 2, multiplied by a number for each head or query, and masked up to three times; or some or none of it. */
 static struct graph_operand masked_scores(struct maker *maker, struct graph_operand scores)
 {
     const uint32_t c = scores.view.sizes[1], m = scores.view.sizes[2];
+    const bool plain = rnd(2);
     for (uint32_t i = 0; i < 5; i++) {
         struct graph_operand in[2] = { scores };
-        if (rnd(2))
+        if (plain || rnd(2))
             continue;
         if (i == 0)
             in[1] = make_constant(maker->graph, 1, SIZES(1), 2, 0);
         else if (i == 1)
             in[1] = random_constant(maker, rnd(2) ? SIZES(1, c, 1, 1) : SIZES(1, 1, m, 1));
-        else
-            in[1] = random_constant(maker, SIZES(1, rnd(2) ? c : 1, rnd(2) ? m : 1, m));
+        else {
+            const uint32_t heads = rnd(2) ? c : 1, queries = rnd(2) ? m : 1;
+            in[1] = random_constant(maker, SIZES(1, heads, queries, m));
+        }
         scores = graph_temp(maker->graph, F32, 4, scores.view.sizes);
         make_map(maker->graph, i > 1 ? KERN_MAP_ADD : i ? KERN_MAP_MUL : KERN_MAP_DIV, in, 2, scores, 0, 0);
     }
@@ -455,10 +457,11 @@ static void add_norm_parts(struct maker *maker)
 static void add_lp_norm(struct maker *maker)
 {
     struct graph_operand x = any(maker), size;
-    size =
-        reduced(maker, x, rnd(3) ? DML_REDUCE_FUNCTION_L2 : DML_REDUCE_FUNCTION_L1, rnd(8) ? UINT32_C(1) << rnd(4) : 5);
-    size = mapped(maker, rnd(2) ? KERN_MAP_CLAMP : KERN_MAP_CLAMP_NAN, size, size, 0.5f + (float)rnd(2),
-                  rnd(8) ? INFINITY : 2);
+    const DML_REDUCE_FUNCTION norm = rnd(3) ? DML_REDUCE_FUNCTION_L2 : DML_REDUCE_FUNCTION_L1;
+    const enum kern_map_code clamp = rnd(2) ? KERN_MAP_CLAMP : KERN_MAP_CLAMP_NAN;
+    const float low = 0.5f + (float)rnd(2), high = rnd(8) ? INFINITY : 2;
+    size = reduced(maker, x, norm, rnd(8) ? UINT32_C(1) << rnd(4) : 5);
+    size = mapped(maker, clamp, size, size, low, high);
     keep(maker, mapped(maker, KERN_MAP_DIV, rnd(8) ? x : mapped(maker, KERN_MAP_TANH, x, x, 0, 0), size, 0, 0));
     if (!rnd(8))
         keep(maker, size);
@@ -533,8 +536,9 @@ static struct graph_operand random_conv(struct maker *maker, struct graph_operan
 /* A pointwise, a depthwise and a pointwise convolution, sometimes with other readers of intermediate values. */
 static void add_block(struct maker *maker)
 {
-    struct graph_operand from = any(maker), x = pixels(maker, 1 + rnd(2), 2 + rnd(3), 7 + rnd(3), 7 + rnd(3)), in[2];
-    const uint32_t *sizes = x.view.sizes, middle = 2 + rnd(40);
+    const uint32_t n = 1 + rnd(2), c = 2 + rnd(3), h = 7 + rnd(3), w = 7 + rnd(3), middle = 2 + rnd(40);
+    struct graph_operand from = any(maker), x = pixels(maker, n, c, h, w), in[2];
+    const uint32_t *sizes = x.view.sizes;
     from.view = graph_view_slice(&from.view, SIZES(0, 0, 0, 0), SIZES(1, 1, 1, 1), NULL);
     in[0] = random_constant(maker, sizes);
     in[1] = from;
@@ -560,7 +564,8 @@ static void add_output(struct maker *maker, uint32_t index)
     make_move(maker->graph, from, to);
 }
 
-/* The same graph for the same seed. */
+/* The same graph for the same seed, whatever the compiler: calls of rnd() are in sequence, never two in one list of
+ * arguments or values. */
 static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool *out_half)
 {
     static void (*const adders[])(struct maker *) = {
@@ -575,8 +580,8 @@ static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool 
     graph_init(graph, INPUTS, OUTPUTS, flags);
     for (uint32_t i = 0; i < INPUTS; i++) {
         uint32_t twin = i & 1 ? i - 1 : i;
-        uint32_t h = 1 + rnd(6), w = rnd(2) ? h : 1 + rnd(6);
-        struct graph_operand input = make4(graph, rnd(5) ? GRAPH_INPUT : GRAPH_OWNED, i, 1 + rnd(2), 1 + rnd(4), h, w);
+        const uint32_t n = 1 + rnd(2), c = 1 + rnd(4), h = 1 + rnd(6), w = rnd(2) ? h : 1 + rnd(6);
+        struct graph_operand input = make4(graph, rnd(5) ? GRAPH_INPUT : GRAPH_OWNED, i, n, c, h, w);
         if (twin != i) /* pairs of one shape, for binary ops and joins */
             input = make_value(graph, GRAPH_INPUT, i, F32, 4, maker.tensors[twin].view.sizes);
         keep(&maker, input);
