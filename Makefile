@@ -5,7 +5,7 @@ MINGW := gcc-mingw-w64-x86-64-posix g++-mingw-w64-x86-64-posix
 SETUP := meson setup
 
 .PHONY: demo check check-all wheel wheel-compat wheel-torch wheel-pydirectml wheel-anydml deb deb-check dist reproducible docs check-asan check-tsan
-.PHONY: windows windows-dist check-wine check-radv conformance conformance-torch readme-check fuzz build install packages ready format clean
+.PHONY: windows windows-dist check-wine check-radv check-profiles conformance conformance-torch readme-check fuzz build install packages ready format clean
 
 export SETUP
 
@@ -64,6 +64,10 @@ deb-check: deb
 check-radv:
 	scripts/check-debian trixie sh -ec "scripts/install-packages test mesa-vulkan-drivers; [ -e build/build.ninja ] || meson setup build; \
 	    ninja -C build tests/check/check_vulkan tests/vulkan/libanydml_test_layer.so; scripts/check-radv build"
+
+# Kernels, operators, networks and training on devices that are presented as twelve GPUs (docs/conformance-gpu.md).
+check-profiles: ready
+	scripts/check-profiles $(BUILD)
 
 # Follows README.md and samples/README.md in a bare Debian, as root; images and videos that this makes are in build/readme.
 # WITH: a folder of networks that the documents name.

@@ -38,17 +38,19 @@ static bool repeats(const struct schema_op *op, uint32_t field)
     return false;
 }
 
-static bool operator_runs(struct dml_device *device, const struct schema_op *op, DML_TENSOR_DATA_TYPE type)
+enum runs { RUNS_NOT_TAKEN, RUNS, RUNS_NOT };
+
+static enum runs operator_runs(struct dml_device *device, const struct schema_op *op, DML_TENSOR_DATA_TYPE type)
 {
     struct schema_sample_storage storage;
     DML_OPERATOR_DESC desc;
-    bool runs = false;
+    enum runs runs = RUNS_NOT_TAKEN;
     for (uint32_t i = 0; i < op->field_count; i++) {
         if (!takes(op, i, type) || repeats(op, i) || !schema_sample_typed(op, i, type, &storage, &desc))
             continue;
         if (!compiles(device, &desc))
-            return false;
-        runs = true;
+            return RUNS_NOT;
+        runs = RUNS;
     }
     return runs;
 }
@@ -57,15 +59,16 @@ uint32_t dml_operator_types(struct dml_device *device, const struct schema_op *o
 {
     uint32_t running = 0;
     for (uint32_t type = 1; type < 16; type++)
-        if ((types >> type & 1) && operator_runs(device, op, (DML_TENSOR_DATA_TYPE)type))
+        if ((types >> type & 1) && operator_runs(device, op, (DML_TENSOR_DATA_TYPE)type) == RUNS)
             running |= UINT32_C(1) << type;
     return running;
 }
 
 bool dml_type_runs(struct dml_device *device, DML_TENSOR_DATA_TYPE type)
 {
-    for (uint32_t i = 0; i < schema_op_count(); i++)
-        if (operator_runs(device, schema_op_at(i), type))
-            return true;
-    return false;
+    const enum runs add = operator_runs(device, schema_op_find(DML_OPERATOR_ELEMENT_WISE_ADD), type);
+    bool any = add == RUNS;
+    for (uint32_t i = 0; add == RUNS_NOT_TAKEN && !any && i < schema_op_count(); i++)
+        any = operator_runs(device, schema_op_at(i), type) == RUNS;
+    return any;
 }

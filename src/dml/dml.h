@@ -168,8 +168,9 @@ HRESULT dml_program_create(struct dml_device *device, struct graph *graph, const
                            struct dml_program *out, char *error);
 void dml_program_destroy(struct dml_device *device, struct dml_program *program);
 
-/* The types of a set in which the operator runs, and whether any operator runs in a type: decided by compiling a small
- * description for each type group of tensors that may have the type. */
+/* The types of a set in which the operator runs, and whether the device supports a type: ADD runs in it, or, if ADD
+ * does not take it, any operator does; all of them can copy. Decided by compiling a small description for each type
+ * group of tensors that may have the type. */
 uint32_t dml_operator_types(struct dml_device *device, const struct schema_op *op, uint32_t types);
 bool dml_type_runs(struct dml_device *device, DML_TENSOR_DATA_TYPE type);
 

@@ -34,6 +34,8 @@ typedef bool graph_portable_fn(uint32_t priority);
 /* There are specialised GEMM kernels for factors of this type: BFLOAT16, or UINT8 for weights that are read
  * quantised. */
 typedef bool graph_multiplies_fn(const struct graph_options *options, DML_TENSOR_DATA_TYPE type);
+/* The device that is compiled for does not compute in this type. */
+typedef bool graph_lacks_fn(const struct graph_options *options, DML_TENSOR_DATA_TYPE type);
 /* Each element of an input is read before an element of a result is written to its position, provided that the two
  * views have equal positions; so results may be stored in place of inputs. */
 typedef bool graph_in_place_fn(const struct kern_op *op);
@@ -64,6 +66,7 @@ struct graph_backend {
     graph_priority_fn *priority;
     graph_portable_fn *portable;
     graph_multiplies_fn *multiplies;
+    graph_lacks_fn *lacks; /* NULL: nothing */
     graph_in_place_fn *in_place;
     graph_choose_fn *choose;
     graph_chain_fn *chain; /* NULL: there are always barriers, or no need of them */

@@ -38,6 +38,11 @@ static bool spirv_multiplies(const struct graph_options *options, DML_TENSOR_DAT
     return false;
 }
 
+static bool spirv_lacks(const struct graph_options *options, DML_TENSOR_DATA_TYPE type)
+{
+    return type == DML_TENSOR_DATA_TYPE_FLOAT64 && !(options->shader_capabilities & SHADER_CAPABILITY_FLOAT64);
+}
+
 /* A copy with capacity for exactly its number of dispatches. */
 static struct shader_work *keep_work(struct base_arena *arena, const struct shader_work *work)
 {
@@ -130,16 +135,16 @@ static struct base_hash spirv_pack_layout(const struct graph_step *step)
 
 const struct graph_backend graph_backend_spirv = {
     .name = "spirv",
-    .passes = GRAPH_PASS_BIT(dead_nodes) | GRAPH_PASS_BIT(requantize) | GRAPH_PASS_BIT(common_subexpressions) |
-              GRAPH_PASS_BIT(fold_constants) | GRAPH_PASS_BIT(fold_batch_norm) | GRAPH_PASS_BIT(gathers) |
-              GRAPH_PASS_BIT(views) | GRAPH_PASS_BIT(windows) | GRAPH_PASS_BIT(rolls) | GRAPH_PASS_BIT(casts) |
-              GRAPH_PASS_BIT(halves) | GRAPH_PASS_BIT(joins) | GRAPH_PASS_BIT(fold_scalars) | GRAPH_PASS_BIT(factors) |
-              GRAPH_PASS_BIT(shapes) | GRAPH_PASS_BIT(norms) | GRAPH_PASS_BIT(fuse_activation) |
-              GRAPH_PASS_BIT(fuse_map) | GRAPH_PASS_BIT(fuse_norm) | GRAPH_PASS_BIT(fuse_lp_norm) |
-              GRAPH_PASS_BIT(sums) | GRAPH_PASS_BIT(fuse_attention) | GRAPH_PASS_BIT(merge_products) |
-              GRAPH_PASS_BIT(weights) | GRAPH_PASS_BIT(layout) | GRAPH_PASS_BIT(transposed) |
-              GRAPH_PASS_BIT(fuse_upsampling) | GRAPH_PASS_BIT(filters) | GRAPH_PASS_BIT(levels) |
-              GRAPH_PASS_BIT(chains),
+    .passes = GRAPH_PASS_BIT(dead_nodes) | GRAPH_PASS_BIT(narrow) | GRAPH_PASS_BIT(requantize) |
+              GRAPH_PASS_BIT(common_subexpressions) | GRAPH_PASS_BIT(fold_constants) | GRAPH_PASS_BIT(fold_batch_norm) |
+              GRAPH_PASS_BIT(gathers) | GRAPH_PASS_BIT(views) | GRAPH_PASS_BIT(windows) | GRAPH_PASS_BIT(rolls) |
+              GRAPH_PASS_BIT(casts) | GRAPH_PASS_BIT(halves) | GRAPH_PASS_BIT(joins) | GRAPH_PASS_BIT(fold_scalars) |
+              GRAPH_PASS_BIT(factors) | GRAPH_PASS_BIT(shapes) | GRAPH_PASS_BIT(norms) |
+              GRAPH_PASS_BIT(fuse_activation) | GRAPH_PASS_BIT(fuse_map) | GRAPH_PASS_BIT(fuse_norm) |
+              GRAPH_PASS_BIT(fuse_lp_norm) | GRAPH_PASS_BIT(sums) | GRAPH_PASS_BIT(fuse_attention) |
+              GRAPH_PASS_BIT(merge_products) | GRAPH_PASS_BIT(weights) | GRAPH_PASS_BIT(layout) |
+              GRAPH_PASS_BIT(transposed) | GRAPH_PASS_BIT(fuse_upsampling) | GRAPH_PASS_BIT(filters) |
+              GRAPH_PASS_BIT(levels) | GRAPH_PASS_BIT(chains),
     .alignment = 256,
     .norms_last = true,
     .lines_last = true,
@@ -148,6 +153,7 @@ const struct graph_backend graph_backend_spirv = {
     .priority = spirv_priority,
     .portable = spirv_portable,
     .multiplies = spirv_multiplies,
+    .lacks = spirv_lacks,
     .in_place = graph_map_in_place,
     .choose = spirv_choose,
     .chain = spirv_chain,

@@ -131,6 +131,8 @@ static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bo
             steps = (struct check_steps){ steps.in, steps.kernel, steps.kernel, 1, 0, 0 };
         if (wide && check_chance(rng, 3))
             steps.start = check_pick(rng, 8);
+        if (d == 0 && conv->spatial == 3 && !conv->transposed && check_chance(rng, 6))
+            steps = CHECK_STEPS_BESIDE;
         if (!conv->transposed && check_chance(rng, 2)) /* as "same" padding of steps between taps is */
             steps.start += (steps.kernel - 1) * (steps.dilation - 1) / 2 * (1 + check_pick(rng, 2));
         x[2 + d] = steps.in;

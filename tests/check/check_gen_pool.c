@@ -21,6 +21,8 @@ void check_gen_pool(struct check_rng *rng, struct check_case *out)
     for (uint32_t d = 0; d < pool->spatial; d++) {
         struct check_steps steps;
         check_steps(rng, pool->spatial == 3 ? 7 : 24, &steps);
+        if (d == 0 && pool->spatial > 1 && check_chance(rng, 8))
+            steps = CHECK_STEPS_BESIDE;
         if (whole)
             steps = (struct check_steps){ steps.in, steps.in, 1, 1, 0, 0 };
         x[2 + d] = steps.in;

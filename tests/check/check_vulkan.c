@@ -68,6 +68,15 @@ static void run_random(struct bench *bench, check_gen_fn *gen, enum kern_kind ki
     }
 }
 
+/* Whether the row has cases, on other devices. */
+static bool is_lacking(struct bench *bench, const struct shader_row *row, uint64_t seed)
+{
+    const struct bench_search search = { row, UINT32_MAX, seed, 0, 4000, NULL, 0 };
+    struct check_rng rng;
+    struct check_case c;
+    return bench_find_case(bench, &search, &rng, &c);
+}
+
 /* `count` cases, of which those whose pipelines are not there yet make `most` or bring types that none before them had;
  * more where the row refuses buffers that begin where no vector does. */
 static void run_row(struct bench *bench, const struct shader_row *row, uint32_t count, uint32_t most, uint64_t seed)
@@ -87,7 +96,7 @@ static void run_row(struct bench *bench, const struct shader_row *row, uint32_t 
     }
     if (bench->failed > failed)
         fprintf(stderr, "%s: seed %llu fails\n", row->name, (unsigned long long)(seed + i - 1));
-    ok(bench->ran > before, "no case reached the row %s", row->name);
+    ok(bench->ran > before || is_lacking(bench, row, seed), "no case reached the row %s", row->name);
 }
 
 /* Whether a list's case i is run; not always those of one type, which lists have in turns. */
@@ -215,6 +224,19 @@ static void run_conv_metas(struct bench *bench, uint64_t seed)
     shader_conv_meta_force(0);
 }
 
+static void run_beside(struct bench *bench, enum kern_kind kind, uint64_t seed)
+{
+    struct check_rng rng = { seed };
+    struct check_case c;
+    check_buffer_past(16);
+    shader_conv_force_small(true);
+    for (uint32_t i = 0; check_vulkan_beside(i, kind, &c); i++) {
+        shader_conv_window_force(1 + i);
+        bench->norm_wise = c.norm_wise;
+        bench_run_case(bench, &c, &rng);
+    }
+}
+
 /* Random ones of check_conv_views.c, with each kernel of conv_meta where it is that; some are not for this row. */
 static void run_conv_views(struct bench *bench, uint32_t count, uint32_t kernels, uint64_t seed)
 {
@@ -287,6 +309,8 @@ static void run_row_lists(struct bench *bench, const struct shader_row *row, uin
     if (strstr(row->name, "conv_parts") || strstr(row->name, "conv_window") || strstr(row->name, "conv_gemm") ||
         !strcmp(row->name, "conv_depth") || !strcmp(row->name, "conv_winograd"))
         run_convs(bench, seed);
+    if (row->kind == KERN_CONV || row->kind == KERN_POOL)
+        run_beside(bench, row->kind, seed);
     if (!strcmp(row->name, "conv_int_meta") || !strcmp(row->name, "conv_dot"))
         run_byte_convs(bench, row->plan == shader_conv_dot_plan ? 1 : shader_conv_int_meta_kernels(), seed);
     if (!strcmp(row->name, "gemm_meta"))
@@ -306,7 +330,8 @@ static void run_rows(struct bench *bench, uint32_t count, uint64_t seed)
 {
     uint32_t row_count;
     const struct shader_row *rows = shader_rows(&row_count);
-    shader_coop_plain(!(bench_capabilities(bench) & SHADER_CAPABILITY_COOP));
+    /* The emulation of cooperative matrices takes more shared memory than most devices without them have. */
+    shader_coop_plain(!(bench_capabilities(bench) & SHADER_CAPABILITY_COOP) && !bench->dml.adapter->hardware);
     for (uint32_t i = 0; i < row_count; i++) {
         const uint32_t ran = bench->ran, made = bench->pipeline_count;
         const double before = bench_seconds();

@@ -61,6 +61,57 @@ bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case
     return true;
 }
 
+/* A dimension before the others, whose only window is in the padding beside the only element. */
+static void add_beside(uint32_t *values, uint32_t value)
+{
+    values[2] = values[1];
+    values[1] = values[0];
+    values[0] = value;
+}
+
+bool check_vulkan_beside(uint32_t i, enum kern_kind kind, struct check_case *out)
+{
+    static const uint32_t images[] = { 0, 1, 11, 16 };
+    static const DML_TENSOR_DATA_TYPE f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
+    if (i >= ARRAY_SIZE(images))
+        return false;
+    set_window(images[i], convs[images[i]].in, (DML_TENSOR_DATA_TYPE[]){ f32, f32, f32, f32 }, out);
+    struct kern_conv conv = out->op.u.conv;
+    for (uint32_t t = 0; t < out->op.input_count + out->op.output_count; t++) {
+        struct kern_view *view = &out->op.tensors[t];
+        memmove(&view->sizes[3], &view->sizes[2], 2 * sizeof(*view->sizes));
+        memmove(&view->strides[3], &view->strides[2], 2 * sizeof(*view->strides));
+        view->sizes[2] = 1;
+        view->strides[2] = 0;
+        view->rank = 5;
+    }
+    add_beside(conv.strides, CHECK_STEPS_BESIDE.stride);
+    add_beside(conv.dilations, 1);
+    add_beside(conv.pad_start, CHECK_STEPS_BESIDE.start);
+    conv.spatial = 3;
+    out->op.u.conv = conv;
+    if (kind != KERN_POOL)
+        return true;
+    struct kern_pool pool = { .mode = i % 2 ? KERN_POOL_MAX : KERN_POOL_AVERAGE, .spatial = 3, .p = 2 };
+    struct kern_view *t = out->op.tensors, result = t[out->op.input_count];
+    for (uint32_t d = 0; d < 3; d++) {
+        pool.strides[d] = conv.strides[d];
+        pool.dilations[d] = conv.dilations[d];
+        pool.pad_start[d] = conv.pad_start[d];
+        pool.window[d] = d ? convs[images[i]].kernel : 1;
+    }
+    const uint32_t sizes[] = { t[0].sizes[0], t[0].sizes[1], 1, result.sizes[3], result.sizes[4] };
+    kern_view_set_packed(&t[1], f32, 5, sizes);
+    if (i > 1)
+        check_channels_last(&t[1]);
+    else
+        kern_view_set_packed(&t[0], f32, 5, (uint32_t[]){ sizes[0], sizes[1], 1, t[0].sizes[3], t[0].sizes[4] });
+    out->op.kind = KERN_POOL;
+    out->op.input_count = 1;
+    out->op.u.pool = pool;
+    return true;
+}
+
 /* ---- gradients of weights ---- */
 
 /* Of a convolution of several images: an image of the gradient's is a channel, its window an image of the results. */

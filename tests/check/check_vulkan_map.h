@@ -35,6 +35,8 @@ bool check_vulkan_block_bytes(uint32_t i, struct check_case *out);
 void check_vulkan_coop(struct check_rng *rng, struct check_case *out);
 
 /* check_vulkan_convs.c: convolutions of vectors of channels, X, W and Y of this type. */
+/* Of convolutions or pooling with a dimension whose only window is in the padding; FLOAT32. */
+bool check_vulkan_beside(uint32_t i, enum kern_kind kind, struct check_case *out);
 bool check_vulkan_convs(uint32_t i, DML_TENSOR_DATA_TYPE type, struct check_case *out);
 /* Those of gradients of weights. */
 bool check_vulkan_gradients(uint32_t i, struct check_case *out);

@@ -36,6 +36,9 @@ struct check_steps {
 /* Along one dimension; the window fits at least once. */
 void check_steps(struct check_rng *rng, uint32_t most, struct check_steps *out);
 
+/* The only window is in the padding before the only element. */
+#define CHECK_STEPS_BESIDE ((struct check_steps){ .in = 1, .kernel = 1, .stride = 2, .dilation = 1, .start = 1 })
+
 /* Positions of the window, and for transposed convolutions the size that has as many. */
 uint32_t check_steps_count(const struct check_steps *steps);
 /* An output's size: `size` more often than not, at times some more or fewer, down to 1. */

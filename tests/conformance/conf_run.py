@@ -427,6 +427,7 @@ def main():
     args.flushes = [name for name in ("FLOAT32", "FLOAT64")
                     if name not in args.lacks and flushes_subnormals(args, schema, dtype_of(name))]
     conformance.FLUSHED = args.flushes
+    conformance.LACKS = args.lacks
     units, last_words = execute(args, schema, make_units(args, schema))
     missing = [] if args.only else untested(args, schema, units)
     for text in last_words + missing:

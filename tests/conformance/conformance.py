@@ -56,6 +56,7 @@ class Registered:
 
 OPERATORS = {}  # name -> Registered
 EDGES = {}      # name -> [(function, family)]
+LACKS = []         # types in which the device does not compute: operators compute in FLOAT32 instead of FLOAT64
 FLUSHED = []       # types of which no subnormal numbers are drawn: the device takes them for zeros
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+import conformance
 from conformance import Case, activate, edge, operator
 
 
@@ -205,7 +206,7 @@ def mean_variance1_far_from_zero():
         x = (1000 + rng.standard_normal(shape)).astype(np.float32)
         y = _normalize(x, tuple(axes), True, True, 1e-5, None, None)
         cases.append(Case({"InputTensor": x, "Axes": axes, "NormalizeVariance": True, "Epsilon": 1e-5},
-                          {"OutputTensor": y.astype(np.float32)}, rtol=1e-5, atol=1e-5))
+                          {"OutputTensor": y.astype(np.float32)}, rtol=1e-5, atol=1e-4 if "FLOAT64" in conformance.LACKS else 1e-5))
     return cases
 
 
@@ -263,7 +264,7 @@ def batch_normalization_training_torch():
                           {"OutputTensor": np.moveaxis(y.numpy(), 1, channel).astype(np.float32),
                            "OutputMeanTensor": np.mean(_wide(x), others, keepdims=True).astype(np.float32),
                            "OutputVarianceTensor": np.var(_wide(x), others, keepdims=True).astype(np.float32)},
-                          rtol=1e-5, atol=1e-5))
+                          rtol=1e-5, atol=1e-4 if "FLOAT64" in conformance.LACKS else 1e-5))
     return cases
 
 

@@ -395,6 +395,8 @@ static PFN_vkVoidFunction find(const char *name)
         return families_find(name);
     if (kernels_made_up() && kernels_find(name))
         return kernels_find(name);
+    if (profiles_made_up() && profiles_find(name))
+        return profiles_find(name);
     if (limits_made_up() && limits_find(name))
         return limits_find(name);
     if (compile_made_up() && compile_find(name))

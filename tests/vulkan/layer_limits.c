@@ -35,6 +35,8 @@ static struct memory {
 bool limits_made_up(void)
 {
     const char *wanted = getenv("ANYDML_LAYER_LIMITS");
+    if (profiles_limits(&limits.allocation, &limits.sparse))
+        return true;
     return wanted &&
            sscanf(wanted, "%llu %llu %llu %d", &limits.allocation, &limits.buffer, &limits.heap, &limits.sparse) == 4;
 }

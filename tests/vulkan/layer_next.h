@@ -74,6 +74,14 @@ void limits_take_features(VkDeviceCreateInfo *info, VkPhysicalDeviceFeatures *fe
 VkResult limits_create_buffer(VkDevice device, const VkBufferCreateInfo *info, const VkAllocationCallbacks *allocator,
                               VkBuffer *out);
 
+/* ---- layer_profiles.c: ANYDML_LAYER_PROFILE ---- */
+
+bool profiles_made_up(void);
+/* Limits of layer_limits.c; false: no profile. */
+bool profiles_limits(unsigned long long *allocation, int *sparse);
+/* Come before those of layer_limits.c, and use them. */
+PFN_vkVoidFunction profiles_find(const char *name);
+
 /* ---- layer_families.c ---- */
 
 bool families_made_up(void);

@@ -18,8 +18,9 @@ static const struct {
     { VK_DRIVER_ID_NVIDIA_PROPRIETARY, "measured and checked on H100 and H200, 580" },
 };
 
-#define SIDE     16 /* of matrices */
-#define SUBGROUP 32
+#define SIDE         16 /* of matrices */
+#define SUBGROUP     32
+#define SHARED_BYTES 40960 /* of a workgroup with the largest tile of src/shaders/gemm/gemm_tile.comp */
 
 static bool is_good(VkDriverId driver)
 {
@@ -48,6 +49,7 @@ static bool fits(VkPhysicalDevice device, const struct vulkan_features *features
                                                .pNext = &floats };
     vk.vkGetPhysicalDeviceProperties2(device, &properties);
     return is_good(driver.driverID) && subgroup.subgroupSize == SUBGROUP &&
+           properties.properties.limits.maxComputeSharedMemorySize >= SHARED_BYTES &&
            vulkan_floats_kept(&floats) & VULKAN_ROUNDED_16 && features->v12.shaderFloat16 &&
            features->v12.vulkanMemoryModel && features->v12.vulkanMemoryModelDeviceScope; /* of atomics elsewhere */
 }

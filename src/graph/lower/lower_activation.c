@@ -104,7 +104,14 @@ HRESULT lower_fused_finish(struct graph_lowering *lowering, const struct graph_o
 HRESULT lower_activation(struct graph_lowering *lowering)
 {
     struct lower_map map;
-    lower_map_begin(&map, lowering, lowering->inputs, 1, lower_real_type(lowering->inputs[0].view.type));
+    const DML_TENSOR_DATA_TYPE type = lowering->inputs[0].view.type;
+    if (lowering->desc->op->type == DML_OPERATOR_ACTIVATION_RELU && !lower_is_float(type)) {
+        lower_map_begin(&map, lowering, lowering->inputs, 1, lower_compute_type(type));
+        uint32_t zero = lower_emit_const(&map, lower_compute_type(type), (union kern_scalar){ .u64 = 0 });
+        lower_map_end(&map, &lowering->outputs[0], lower_emit2(&map, KERN_MAP_MAX, 0, zero));
+        return lower_done(lowering);
+    }
+    lower_map_begin(&map, lowering, lowering->inputs, 1, lower_real_type(type));
     uint32_t reg = lower_emit_activation(&map, 0, &lowering->desc->desc);
     if (reg == UINT32_MAX)
         return lower_unsupported(lowering, "this activation");

@@ -145,7 +145,8 @@ static struct graph_operand shifted(struct graph_lowering *lowering, uint32_t ma
     struct lower_map map;
     if (has_zero)
         in[1] = broadcast(&in[1], view);
-    lower_map_begin(&map, lowering, in, 1 + has_zero, DML_TENSOR_DATA_TYPE_INT64);
+    lower_map_begin(&map, lowering, in, 1 + has_zero,
+                    kern_type_bytes(view->type) > 2 ? DML_TENSOR_DATA_TYPE_INT64 : DML_TENSOR_DATA_TYPE_INT32);
     uint32_t reg = has_zero ? lower_emit2(&map, KERN_MAP_SUB, 0, 1) : 0;
     lower_map_end(&map, &out, lower_emit_convert(&map, reg, DML_TENSOR_DATA_TYPE_FLOAT64));
     return out;

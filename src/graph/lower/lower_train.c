@@ -2,14 +2,20 @@
 /* Optimizers. */
 #include "graph/lower/lower.h"
 
+#include <math.h>
+
 static uint32_t emit_real(struct lower_map *map, double value)
 {
     return lower_emit_const(map, DML_TENSOR_DATA_TYPE_FLOAT64, (union kern_scalar){ .f64 = value });
 }
 
-/* 1 - beta^step */
+/* 1 - beta^step, as 1 - exp(step * log(beta)) with the precision of exp(x) - 1: also in FLOAT32. */
 static uint32_t emit_correction(struct lower_map *map, float beta, uint32_t step)
 {
+    if (beta > 0 && beta <= 1) {
+        uint32_t power = lower_emit1(map, KERN_MAP_MULADD, step, log(beta), 0);
+        return lower_emit1(map, KERN_MAP_NEG, lower_emit1(map, KERN_MAP_ELU, power, 1, 0), 0, 0);
+    }
     uint32_t power = lower_emit2(map, KERN_MAP_POW, emit_real(map, beta), step);
     return lower_emit2(map, KERN_MAP_SUB, emit_real(map, 1), power);
 }

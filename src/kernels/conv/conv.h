@@ -32,6 +32,12 @@ DENSE_INLINE bool conv_is_pointwise(const struct conv_shape *s)
     return result;
 }
 
+/* At most the last two dimensions count: the first is 1, and its only window has no padding. */
+DENSE_INLINE bool conv_is_plane(const struct conv_shape *s)
+{
+    return s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 && !s->pad[0];
+}
+
 /* false when the op's views do not fit together. */
 bool conv_shape_init(const struct kern_op *op, struct conv_shape *out);
 

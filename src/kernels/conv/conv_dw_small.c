@@ -21,8 +21,7 @@ static bool shape_suits(const struct conv_shape *s)
 {
     const uint64_t whole = base_align_up(s->out_channels, BLOCK);
     bool suits = s->in_group == 1 && s->groups > 1 && 4 * whole <= 5 * (uint64_t)s->out_channels && !s->transposed &&
-                 s->out[2] <= LINE_RESULTS && s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] &&
-                 dense_planes(s->x, s->in) && s->y[4] == 1;
+                 s->out[2] <= LINE_RESULTS && conv_is_plane(s) && dense_planes(s->x, s->in) && s->y[4] == 1;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         suits = suits && s->in[d] <= EXTENT_MAX && s->out[d] <= EXTENT_MAX && s->kernel[d] <= EXTENT_MAX &&
                 s->stride[d] <= EXTENT_MAX && s->dilation[d] <= EXTENT_MAX && s->pad[d] <= EXTENT_MAX &&

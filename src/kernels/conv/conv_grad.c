@@ -78,8 +78,7 @@ void kern_conv_grad_f32_plan(const struct kern_op *op, uint32_t threads, struct 
 static bool planes_suit(const struct conv_shape *s)
 {
     const int64_t taps = s->out[1] * s->out[2];
-    return s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] && taps >= PLANES_TAPS_LEAST &&
-           taps <= PLANES_TAPS_MOST && s->x[4] > 0 && s->w[4] > 0 &&
+    return conv_is_plane(s) && taps >= PLANES_TAPS_LEAST && taps <= PLANES_TAPS_MOST && s->x[4] > 0 && s->w[4] > 0 &&
            s->out_group <= (s->x[4] == 1 && s->w[4] == 1 ? 16 : 4);
 }
 

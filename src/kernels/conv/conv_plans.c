@@ -63,9 +63,9 @@ enum {
 
 static bool cin_shape_fits(const struct conv_shape *s)
 {
-    bool small = s->groups == 1 && !s->transposed && s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 &&
-                 !s->pad[0] && s->in_channels <= CIN_CHANNELS_MAX && s->out_channels >= CONV_SMALL_CIN_LANES / 2 &&
-                 s->out[2] <= WIDTH_MAX && s->in[2] <= WIDTH_MAX && s->pad[2] <= WIDTH_MAX;
+    bool small = s->groups == 1 && !s->transposed && conv_is_plane(s) && s->in_channels <= CIN_CHANNELS_MAX &&
+                 s->out_channels >= CONV_SMALL_CIN_LANES / 2 && s->out[2] <= WIDTH_MAX && s->in[2] <= WIDTH_MAX &&
+                 s->pad[2] <= WIDTH_MAX;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         small = small && s->kernel[d] <= STEP_MAX && s->stride[d] <= STEP_MAX && s->dilation[d] <= STEP_MAX;
     return small && s->in_channels * s->kernel[1] * s->kernel[2] <= CIN_TAPS_MAX;
@@ -217,8 +217,7 @@ void kern_conv_small_cout_f32_plan(const struct kern_op *op, uint32_t threads, s
 static bool dw_shape_suits(const struct kern_op *op, const struct conv_shape *s)
 {
     struct window w;
-    if (s->in_group != 1 || s->groups < 2 || s->kernel[0] != 1 || s->out[0] != 1 || s->in[0] != 1 || s->pad[0] ||
-        s->x[4] != 1 || s->y[4] != 1)
+    if (s->in_group != 1 || s->groups < 2 || !conv_is_plane(s) || s->x[4] != 1 || s->y[4] != 1)
         return false;
     if (s->transposed && (s->stride[1] > CONV_DW_STRIDE_MAX || s->stride[2] > CONV_DW_STRIDE_MAX))
         return false;
@@ -284,7 +283,7 @@ static bool last_groups_suit(const struct kern_op *op, const struct conv_shape *
 /* Two dimensions at most, channels innermost in X and Y. */
 static bool last_shape_suits(const struct conv_shape *s)
 {
-    bool suits = s->kernel[0] == 1 && s->in[0] == 1 && s->out[0] == 1 && !s->pad[0] && s->x[1] == 1 && s->y[1] == 1;
+    bool suits = conv_is_plane(s) && s->x[1] == 1 && s->y[1] == 1;
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         suits = suits && s->in[d] <= EXTENT_MAX && s->out[d] <= EXTENT_MAX && s->kernel[d] <= EXTENT_MAX &&
                 s->stride[d] <= EXTENT_MAX && s->dilation[d] <= EXTENT_MAX && s->pad[d] <= EXTENT_MAX &&
@@ -431,7 +430,7 @@ bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out)
     struct conv_shape *s = &out->c.s;
     memset(out, 0, sizeof(*out));
     if (!conv_bytes_init(op, &out->c) || s->in_group != 1 || s->out_group != 1 || s->groups < BYTES_CHANNELS_MIN ||
-        s->kernel[0] != 1 || s->in[0] != 1 || s->out[0] != 1 || s->pad[0] || s->x[1] != 1 || s->y[1] != 1)
+        !conv_is_plane(s) || s->x[1] != 1 || s->y[1] != 1)
         return false;
     for (uint32_t d = 1; d < 3; d++)
         if (s->kernel[d] > CONV_DW_BYTES_WINDOW || s->dilation[d] != 1 || s->pad[d] >= s->kernel[d])

@@ -245,8 +245,7 @@ enum {
 
 static bool up_shape_fits(const struct conv_shape *s)
 {
-    bool fits = s->transposed && s->groups == 1 && s->kernel[0] == 1 && s->stride[0] == 1 && !s->pad[0] &&
-                s->in[0] == 1 && s->out[0] == 1;
+    bool fits = s->transposed && s->groups == 1 && s->stride[0] == 1 && conv_is_plane(s);
     for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
         fits = fits && s->kernel[d] == s->stride[d] && (s->dilation[d] == 1 || s->kernel[d] == 1) && !s->pad[d] &&
                s->out[d] == s->in[d] * s->stride[d];

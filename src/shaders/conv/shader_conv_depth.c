@@ -25,8 +25,7 @@ const char *shader_conv_depth_unsupported(const struct kern_op *op)
     if (t[0].type == DML_TENSOR_DATA_TYPE_FLOAT64 || op->u.conv.integer || t[1].type != t[0].type ||
         !shader_conv_stores_vectors(y->type))
         return "no shader for these data types";
-    if (s.transposed || s.flip || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1 ||
-        s.kernel[1] * s.kernel[2] > TUNE_CONV_DIRECT_TAPS_MAX)
+    if (s.transposed || s.flip || !conv_is_plane(&s) || s.kernel[1] * s.kernel[2] > TUNE_CONV_DIRECT_TAPS_MAX)
         return "no shader for such windows";
     if (s.in_group != 1 || s.out_group != 1 || !has_vectors(&t[0], 1, VECTOR) || !has_vectors(&t[1], 0, VECTOR) ||
         !has_vectors(y, 1, VECTOR))

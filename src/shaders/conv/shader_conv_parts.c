@@ -23,7 +23,7 @@ static const char *unsupported(const struct kern_op *op)
     const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
-    if (s.transposed || s.flip || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1)
+    if (s.transposed || s.flip || !conv_is_plane(&s))
         return "no shader for such windows";
     const uint64_t k = (uint64_t)(s.kernel[1] * s.kernel[2]) * s.in_group;
     const uint64_t m = (uint64_t)(s.out[1] * s.out[2]) * s.batch;

@@ -115,9 +115,9 @@ const char *shader_conv_window_coop_unsupported(const struct kern_op *op)
     const char *found = shader_conv_unsupported(op, &s);
     if (found)
         return found;
-    if (s.transposed || s.flip || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1 || s.kernel[1] > KERNEL_MAX ||
-        s.kernel[2] > KERNEL_MAX || s.kernel[1] * s.kernel[2] == 1 || s.stride[1] != 1 || s.stride[2] != 1 ||
-        s.dilation[1] != 1 || s.dilation[2] != 1)
+    if (s.transposed || s.flip || !conv_is_plane(&s) || s.kernel[1] > KERNEL_MAX || s.kernel[2] > KERNEL_MAX ||
+        s.kernel[1] * s.kernel[2] == 1 || s.stride[1] != 1 || s.stride[2] != 1 || s.dilation[1] != 1 ||
+        s.dilation[2] != 1)
         return "no shader for such windows";
     const uint64_t m = (uint64_t)(s.out[1] * s.out[2]) * s.batch;
     if (op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT16 || op->tensors[1].type != DML_TENSOR_DATA_TYPE_FLOAT16)

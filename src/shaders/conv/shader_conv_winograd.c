@@ -57,7 +57,7 @@ const char *shader_conv_winograd_unsupported(const struct kern_op *op)
         return found;
     if (op->tensors[0].type != DML_TENSOR_DATA_TYPE_FLOAT32 || op->tensors[1].type != DML_TENSOR_DATA_TYPE_FLOAT32)
         return "no shader for these data types";
-    if (s.transposed || s.flip || s.groups != 1 || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1)
+    if (s.transposed || s.flip || s.groups != 1 || !conv_is_plane(&s))
         return "no shader for such windows";
     for (uint32_t d = 1; d < 3; d++)
         if (s.kernel[d] != 3 || s.stride[d] != 1 || s.dilation[d] != 1)

@@ -93,7 +93,7 @@ const char *shader_conv_int_meta_unsupported(const struct kern_op *op)
     found = shader_conv_meta_shape_unsupported(&s);
     if (found)
         return found;
-    if (s.groups != 1 || s.kernel[0] != 1 || s.in[0] != 1 || s.out[0] != 1 || s.pad[0])
+    if (s.groups != 1 || !conv_is_plane(&s))
         return "no metacommand for such windows";
     const struct conv_params conv = shader_conv_parameters(op);
     if (s.out_group < TUNE_META_CONV_CHANNELS_MIN)

@@ -196,7 +196,7 @@ const char *shader_pool_image_unsupported(const struct kern_op *op, bool bytes, 
          type != DML_TENSOR_DATA_TYPE_FLOAT16 && type != ANYDML_TENSOR_DATA_TYPE_BFLOAT16) ||
         op->tensors[1].type != type)
         return "no shader for these data types";
-    bool fits = out->window[0] == 1 && out->in[0] == 1 && out->out[0] == 1;
+    bool fits = out->window[0] == 1 && out->in[0] == 1 && out->out[0] == 1 && !out->pad[0];
     for (uint32_t d = 1; d < 3; d++)
         fits &= out->pad[d] <= INT16_MAX && out->out[d] <= INT16_MAX && out->stride[d] <= INT16_MAX;
     return fits ? NULL : "no shader for such windows";
