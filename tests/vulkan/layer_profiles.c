@@ -40,8 +40,8 @@ static const struct profile {
     uint32_t abilities;
 } profiles[] = {
 #define PROFILE(name, device, vendor, id, driver, memory, mib, kib, invocations, allocation, range, alignment, able)   \
-    { name,        device,     vendor, id,        VK_DRIVER_ID_##driver, memory, (mib)*MIB, (kib)*1024u,               \
-      invocations, allocation, range,  alignment, able },
+    { name,       device, vendor,    id,  VK_DRIVER_ID_##driver, memory, (mib)*MIB, (kib)*1024u, invocations,          \
+      allocation, range,  alignment, able },
 #include "profiles.def"
 #undef PROFILE
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* FLOAT64 within operators becomes FLOAT32 on devices that do not compute in FLOAT64, as most GPUs of Intel and Qualcomm:
- * statistics of normalisations, step sizes of optimizers, integers times a scale. Temporaries of one operator's ops
- * become FLOAT32, and so do the registers of element-wise programs. Tensors of the caller keep their type, also those
- * between two operators, and ops that access them remain unsupported. 32-bit integers that are computed with in floating
- * point lose what FLOAT32 does not hold. */
+/* FLOAT64 within operators becomes FLOAT32 on devices that do not compute in FLOAT64, as most GPUs of Intel and
+ * Qualcomm: statistics of normalisations, step sizes of optimizers, integers times a scale. Temporaries of one
+ * operator's ops become FLOAT32, and so do the registers of element-wise programs. Tensors of the caller keep their
+ * type, also those between two operators, and ops that access them remain unsupported. 32-bit integers that are
+ * computed with in floating point lose what FLOAT32 does not hold. */
 #include "graph/passes/pass.h"
 
 #include <stdlib.h>
@@ -50,7 +50,8 @@ static bool keeps_some(const struct graph_op *op, const bool *narrow)
     return false;
 }
 
-/* Temporaries in FLOAT64 that only the ops of one operator access, none of which has other operands in FLOAT64. node[]: of the value's first op. */
+/* Temporaries in FLOAT64 that only the ops of one operator access, none of which has other operands in FLOAT64. node[]:
+ * of the value's first op. */
 static void find(const struct graph *graph, bool *narrow, uint32_t *node)
 {
     bool again = true;
@@ -61,8 +62,8 @@ static void find(const struct graph *graph, bool *narrow, uint32_t *node)
             node[graph->ops[i]->value[t]] = graph->ops[i]->node;
     for (uint32_t i = 0; i < graph->op_count; i++)
         for (uint32_t t = 0; t < operands(graph->ops[i]); t++)
-            narrow[graph->ops[i]->value[t]] &= graph->ops[i]->k.tensors[t].type == F64 &&
-                                               node[graph->ops[i]->value[t]] == graph->ops[i]->node;
+            narrow[graph->ops[i]->value[t]] &=
+                graph->ops[i]->k.tensors[t].type == F64 && node[graph->ops[i]->value[t]] == graph->ops[i]->node;
     while (again) {
         again = false;
         for (uint32_t i = 0; i < graph->op_count; i++)
