@@ -22,7 +22,8 @@ uint64_t kern_reduction_narrow_floats(const struct kern_reductions *groups)
 {
     const struct kern_op *op = groups->call->op;
     const struct kern_iterator *outer = &groups->outer, *inner = &groups->inner;
-    const uint64_t width = outer->sizes[outer->rank - 1], floats = width * base_align_up(inner->count, KERN_REDUCTION_STEP);
+    const uint64_t width = outer->sizes[outer->rank - 1],
+                   floats = width * base_align_up(inner->count, KERN_REDUCTION_STEP);
     const bool lines_out = kern_reduction_has_lines_out(op);
     if (width < (lines_out ? 2 : NARROW_REDUCED_MIN) || width > (lines_out ? NARROW_MAX : NARROW_REDUCED_MAX))
         return 0;
@@ -62,8 +63,8 @@ void kern_reduction_narrow_tile(const struct kern_reductions *groups, uint64_t f
     const uint32_t y = op->input_count;
     void *data[KERN_TENSORS_MAX];
     for (uint32_t t = 0; t < y + op->output_count; t++)
-        data[t] = (void *)kern_at(groups->call->data[t], op->tensors[t].type,
-                                  kern_iterator_offset(&groups->outer, t, first));
+        data[t] =
+            (void *)kern_at(groups->call->data[t], op->tensors[t].type, kern_iterator_offset(&groups->outer, t, first));
     /* A "line" of X is an element of each group. */
     struct kern_reduction_lines lines = {
         .x = data[0],
