@@ -6,6 +6,21 @@
 #include "kernels/core/isa.h"
 #include "kernels/row/row.h"
 
+bool gemm_rows_even(const struct kern_view *view, const struct kern_view *y, int64_t *row)
+{
+    bool even = true, found = false;
+    int64_t next = 0;
+    for (uint32_t d = y->rank - 1; d-- > 0;) {
+        even = even && view->sizes[d] == y->sizes[d] && (!found || y->sizes[d] == 1 || view->strides[d] == next);
+        if (y->sizes[d] == 1)
+            continue;
+        *row = found ? *row : view->strides[d];
+        next = view->strides[d] * (int64_t)y->sizes[d];
+        found = true;
+    }
+    return even;
+}
+
 void panel_shape_init(const struct kern_op *op, uint32_t columns, struct panel_shape *out)
 {
     const struct kern_view *a = &op->tensors[0], *y = &op->tensors[op->input_count];

@@ -26,6 +26,15 @@ DENSE_INLINE bool gemm_repeats(const struct kern_view *view, uint32_t dims)
     return result;
 }
 
+/* All rows of the view, which are Y's, have the same distance. */
+bool gemm_rows_even(const struct kern_view *view, const struct kern_view *y, int64_t *row);
+
+/* Elements between rows. */
+DENSE_INLINE int64_t gemm_row_step(const struct kern_view *view)
+{
+    return view->sizes[view->rank - 2] > 1 ? view->strides[view->rank - 2] : 0;
+}
+
 /* beta * C is added to sums, FLOAT32 or (wide) FLOAT64, from coordinates `at` on. */
 DENSE_INLINE void gemm_add_c(const struct kern_call *call, const uint32_t *at, uint32_t count, bool wide, void *sums)
 {

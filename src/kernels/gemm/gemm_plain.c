@@ -3,27 +3,6 @@
 #include "kernels/gemm/gemm_plain.h"
 #include "kernels/row/row.h"
 
-/* All rows of the view, which are Y's, have the same distance. */
-static bool rows_even(const struct kern_view *view, const struct kern_view *y, int64_t *row)
-{
-    bool even = true, found = false;
-    int64_t next = 0;
-    for (uint32_t d = y->rank - 1; d-- > 0;) {
-        even = even && view->sizes[d] == y->sizes[d] && (!found || y->sizes[d] == 1 || view->strides[d] == next);
-        if (y->sizes[d] == 1)
-            continue;
-        *row = found ? *row : view->strides[d];
-        next = view->strides[d] * (int64_t)y->sizes[d];
-        found = true;
-    }
-    return even;
-}
-
-static int64_t row_step(const struct kern_view *view)
-{
-    return view->sizes[view->rank - 2] > 1 ? view->strides[view->rank - 2] : 0;
-}
-
 void gemm_plain_init(const struct kern_op *op, struct gemm_plain *out)
 {
     const struct kern_view *a = &op->tensors[0], *b = &op->tensors[1], *y = &op->tensors[op->input_count];
@@ -31,11 +10,12 @@ void gemm_plain_init(const struct kern_op *op, struct gemm_plain *out)
     const uint64_t rows = dense_rows(y);
     uint64_t floats = 0;
     *out = (struct gemm_plain){ .n = y->sizes[y->rank - 1], .k = a->sizes[a->rank - 1] };
-    const bool merges = gemm_repeats(b, b->rank - 2) && rows_even(a, y, &out->a_row) && rows_even(y, y, &out->y_row);
+    const bool merges =
+        gemm_repeats(b, b->rank - 2) && gemm_rows_even(a, y, &out->a_row) && gemm_rows_even(y, y, &out->y_row);
     out->rows = merges ? rows : y->sizes[y->rank - 2];
     if (!merges) {
-        out->a_row = row_step(a);
-        out->y_row = row_step(y);
+        out->a_row = gemm_row_step(a);
+        out->y_row = gemm_row_step(y);
     }
     out->batches = rows / out->rows;
     out->blocks = (out->rows + GEMM_PLAIN_ROWS - 1) / GEMM_PLAIN_ROWS;

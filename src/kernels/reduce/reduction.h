@@ -201,6 +201,7 @@ const void *kern_reductions_ahead(const struct kern_reductions *groups, uint64_t
 
 extern const uint32_t kern_reduction_tensors[KERN_TENSORS_MAX]; /* 0, 1, ... */
 uint32_t kern_reduction_axes(const struct kern_op *op);
+void kern_reduction_set_axis(struct kern_op *op, uint32_t axis); /* this one, of kinds without sums of gradients */
 bool kern_reduction_is_position(DML_REDUCE_FUNCTION function);
 /* The transformation of a group's elements. */
 enum kern_stat kern_reduction_stat(DML_REDUCE_FUNCTION function);

@@ -6,77 +6,6 @@
 
 #include <math.h>
 
-const uint32_t kern_reduction_tensors[KERN_TENSORS_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
-
-uint32_t kern_reduction_axes(const struct kern_op *op)
-{
-    switch (op->kind) {
-    case KERN_REDUCE:
-        return op->u.reduce.axes;
-    case KERN_SOFTMAX:
-        return op->u.softmax.axes;
-    case KERN_NORM:
-        return op->u.norm.axes;
-    case KERN_MOMENTS:
-        return op->u.moments.axes;
-    case KERN_GRAD_SUMS:
-        return op->u.grad_sums.axes;
-    default:
-        return UINT32_C(1) << op->u.lp_norm.axis;
-    }
-}
-
-bool kern_reduction_is_position(DML_REDUCE_FUNCTION function)
-{
-    return function == DML_REDUCE_FUNCTION_ARGMAX || function == DML_REDUCE_FUNCTION_ARGMIN;
-}
-
-enum kern_stat kern_reduction_stat(DML_REDUCE_FUNCTION function)
-{
-    switch (function) {
-    case DML_REDUCE_FUNCTION_L1:
-        return KERN_STAT_SIZE;
-    case DML_REDUCE_FUNCTION_L2:
-    case DML_REDUCE_FUNCTION_SUM_SQUARE:
-        return KERN_STAT_SQUARES;
-    case DML_REDUCE_FUNCTION_MAX:
-    case DML_REDUCE_FUNCTION_ARGMAX:
-    case DML_REDUCE_FUNCTION_LOG_SUM_EXP:
-        return KERN_STAT_MAX;
-    case DML_REDUCE_FUNCTION_MIN:
-    case DML_REDUCE_FUNCTION_ARGMIN:
-        return KERN_STAT_MIN;
-    case DML_REDUCE_FUNCTION_MULTIPLY:
-        return KERN_STAT_PRODUCT;
-    default:
-        return KERN_STAT_SUM;
-    }
-}
-
-void kern_reduction_iterators(const struct kern_op *op, bool row_major, struct kern_iterator *outer,
-                              struct kern_iterator *inner)
-{
-    const uint32_t count = op->input_count + op->output_count, axes = kern_reduction_axes(op);
-    kern_iterator_init(outer, op, kern_reduction_tensors, count, ~axes, 0);
-    kern_iterator_init(inner, op, kern_reduction_tensors, count, axes, row_major ? KERN_ITERATOR_ROW_MAJOR : 0);
-}
-
-bool kern_reduction_in_columns(const struct kern_iterator *outer, const struct kern_iterator *inner)
-{
-    return outer->strides[0][outer->rank - 1] == 1 && outer->sizes[outer->rank - 1] >= 4 && inner->count > 1 &&
-           inner->strides[0][inner->rank - 1] != 1;
-}
-
-void kern_reduction_store(const struct kern_call *call, const struct kern_iterator *outer, uint32_t t, uint64_t first,
-                          uint32_t width, DML_TENSOR_DATA_TYPE from, const void *values)
-{
-    const DML_TENSOR_DATA_TYPE type = call->op->tensors[t].type;
-    void *y = (void *)kern_at(call->data[t], type, kern_iterator_offset(outer, t, first));
-    uint64_t converted[KERN_REDUCTION_TILE];
-    kern_convert(kern_map_isa(), type, converted, from, values, width);
-    kern_copy_row(kern_type_bytes(type), y, outer->strides[t][outer->rank - 1], converted, 1, width);
-}
-
 /* ---- accept functions and partition ---- */
 
 bool kern_reduction_float_accepts(const struct kern_op *op)
@@ -133,6 +62,11 @@ static void order_by_results(struct kern_reductions *groups, const struct kern_o
         groups->outer = outer;
 }
 
+static uint32_t tile_of_rows(uint64_t length)
+{
+    return (uint32_t)BASE_MAX(1, BASE_MIN(8192 / length, 64));
+}
+
 /* All but call, isa and scratch. */
 static void layout(struct kern_reductions *groups, const struct kern_op *op)
 {
@@ -144,13 +78,13 @@ static void layout(struct kern_reductions *groups, const struct kern_op *op)
     kern_reduction_iterators(op, row_major, &groups->outer, &groups->inner);
     groups->columns = !product && kern_reduction_in_place(op->tensors[0].type) &&
                       kern_reduction_in_columns(&groups->outer, &groups->inner);
-    if (!groups->columns && op->output_count == 1)
+    if (!groups->columns && op->output_count == 1 && !kern_reduction_narrow_floats(groups))
         order_by_results(groups, op);
     groups->direct = is_direct(op, groups->columns ? &groups->outer : &groups->inner);
     groups->nan = op->kind == KERN_REDUCE && op->u.reduce.nan;
     groups->stream = kern_streams(&op->tensors[op->input_count]);
-    uint64_t tile = BASE_MAX(1, BASE_MIN(8192 / groups->inner.count, 64));
-    groups->tile = (uint32_t)BASE_MIN(groups->columns ? KERN_REDUCTION_TILE : tile, groups->outer.count);
+    groups->tile = (uint32_t)BASE_MIN(groups->columns ? KERN_REDUCTION_TILE : tile_of_rows(groups->inner.count),
+                                      groups->outer.count);
 }
 
 #define SPARE 64 /* elements behind a buffer */
@@ -208,6 +142,16 @@ static uint64_t short_bytes(const struct kern_reductions *groups)
            kern_map_block_bytes(map, inputs);
 }
 
+/* What a tile of few columns takes, where such are computed as lines. */
+static uint64_t narrow_bytes(const struct kern_reductions *groups)
+{
+    const uint64_t floats = kern_reduction_narrow_floats(groups);
+    uint32_t inputs;
+    const struct kern_map *map = map_of(groups->call->op, &inputs);
+    struct kern_reductions lines = { .tile = tile_of_rows(groups->inner.count), .inner.count = groups->inner.count };
+    return floats ? floats * sizeof(float) + scratch_init(&lines, NULL) + kern_map_block_bytes(map, inputs) : 0;
+}
+
 void kern_reduction_float_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_call call = { .op = op };
@@ -220,6 +164,7 @@ void kern_reduction_float_plan(const struct kern_op *op, uint32_t threads, struc
         out->grain = BASE_MAX(out->grain, 32); /* two cache lines */
     out->worker_scratch_bytes =
         BASE_MAX(scratch_init(&groups, NULL) + kern_map_block_bytes(map, inputs), short_bytes(&groups));
+    out->worker_scratch_bytes = BASE_MAX(out->worker_scratch_bytes, narrow_bytes(&groups));
 }
 
 /* ---- the last step ---- */
@@ -556,28 +501,61 @@ static void short_run(const struct kern_reductions *groups, const struct kern_op
     tile_run(&tile, 0, width);
 }
 
+static void run_groups(struct kern_reductions *groups, uint64_t begin, uint64_t end);
+
+static void narrow_run(const struct kern_reductions *groups, const struct kern_reduction_narrow *narrow,
+                       void *const *data)
+{
+    const struct kern_call call = { .op = &narrow->op,
+                                    .data = data,
+                                    .worker_scratch = narrow->tile + (uint64_t)narrow->width * narrow->pitch };
+    struct kern_reductions lines = { .call = &call, .isa = groups->isa };
+    layout(&lines, &narrow->op);
+    scratch_init(&lines, call.worker_scratch);
+    run_groups(&lines, 0, narrow->width);
+}
+
+static void run_narrow(const struct kern_reductions *groups, uint64_t begin, uint64_t end)
+{
+    struct kern_reduction_narrow narrow = { .width = 0 };
+    for (uint32_t width; begin < end; begin += width) {
+        width = (uint32_t)BASE_MIN(end - begin, kern_iterator_row_left(&groups->outer, begin));
+        if (width != narrow.width)
+            kern_reduction_narrow_init(groups, width, groups->call->worker_scratch, &narrow);
+        kern_reduction_narrow_tile(groups, begin, &narrow, narrow_run);
+    }
+}
+
+static void run_groups(struct kern_reductions *groups, uint64_t begin, uint64_t end)
+{
+    const bool dense = kern_reduction_dense_lines(groups);
+    const uint32_t lines = dense ? 0 : kern_reduction_short_lines(groups);
+    for (uint32_t width; begin < end; begin += width) {
+        uint64_t left = BASE_MIN(end - begin, kern_iterator_row_left(&groups->outer, begin));
+        width = dense ? kern_reduction_dense_run(groups, begin, (uint32_t)BASE_MIN(left, UINT32_MAX)) : 0;
+        if (width && kern_reduction_dense_in_block(groups))
+            store_block(groups, begin, 0, (const uint32_t[]){ width, 1, (uint32_t)groups->inner.count });
+        if (width)
+            continue;
+        if (lines && left >= KERN_REDUCTION_SHORT_LEAST) {
+            width = (uint32_t)BASE_MIN(left, lines);
+            kern_reduction_short_tile(groups, begin, width, groups->call->worker_scratch, short_run);
+            continue;
+        }
+        width = dense ? 1 : (uint32_t)BASE_MIN(left, groups->tile);
+        tile_run(groups, begin, width);
+    }
+}
+
 void kern_reduction_float_run(const struct kern_call *call, const struct kern_reduction_isa *isa, uint64_t begin,
                               uint64_t end)
 {
     struct kern_reductions groups = { .call = call, .isa = isa };
     layout(&groups, call->op);
     scratch_init(&groups, call->worker_scratch);
-    const bool dense = kern_reduction_dense_lines(&groups);
-    const uint32_t lines = dense ? 0 : kern_reduction_short_lines(&groups);
-    for (uint32_t width; begin < end; begin += width) {
-        uint64_t left = BASE_MIN(end - begin, kern_iterator_row_left(&groups.outer, begin));
-        width = dense ? kern_reduction_dense_run(&groups, begin, (uint32_t)BASE_MIN(left, UINT32_MAX)) : 0;
-        if (width && kern_reduction_dense_in_block(&groups))
-            store_block(&groups, begin, 0, (const uint32_t[]){ width, 1, (uint32_t)groups.inner.count });
-        if (width)
-            continue;
-        if (lines && left >= KERN_REDUCTION_SHORT_LEAST) {
-            width = (uint32_t)BASE_MIN(left, lines);
-            kern_reduction_short_tile(&groups, begin, width, call->worker_scratch, short_run);
-            continue;
-        }
-        width = dense ? 1 : (uint32_t)BASE_MIN(left, groups.tile);
-        tile_run(&groups, begin, width);
-    }
+    if (kern_reduction_narrow_floats(&groups))
+        run_narrow(&groups, begin, end);
+    else
+        run_groups(&groups, begin, end);
     kern_stream_end();
 }

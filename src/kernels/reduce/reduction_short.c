@@ -6,17 +6,11 @@
 
 #define SHORT_MAX    64   /* elements of a line */
 #define SHORT_FLOATS 8192 /* of a tile */
-#define SHORT_STEP   16   /* lines of a pitch: vectors of any instruction set are whole */
 
 /* Whether the groups' elements in tensor t are dense FLOAT32 or FLOAT16. */
 static bool is_line(const struct kern_reductions *groups, uint32_t t)
 {
     return groups->inner.strides[t][0] == 1 && kern_reduction_in_place(groups->call->op->tensors[t].type);
-}
-
-static bool has_lines_out(const struct kern_op *op)
-{
-    return op->kind == KERN_SOFTMAX || op->kind == KERN_NORM || op->kind == KERN_LP_NORM;
 }
 
 uint32_t kern_reduction_short_lines(const struct kern_reductions *groups)
@@ -26,11 +20,11 @@ uint32_t kern_reduction_short_lines(const struct kern_reductions *groups)
     const uint64_t length = groups->inner.count;
     if (groups->columns || op->epilogue || product || op->kind == KERN_GRAD_SUMS || groups->inner.rank > 1 ||
         length < 2 || length > SHORT_MAX || !is_line(groups, 0) ||
-        (has_lines_out(op) && !is_line(groups, op->input_count)))
+        (kern_reduction_has_lines_out(op) && !is_line(groups, op->input_count)))
         return 0;
     if (groups->outer.sizes[groups->outer.rank - 1] < KERN_REDUCTION_SHORT_LEAST)
         return 0;
-    return (uint32_t)BASE_MIN(SHORT_FLOATS / length / SHORT_STEP * SHORT_STEP, KERN_REDUCTION_TILE);
+    return (uint32_t)BASE_MIN(SHORT_FLOATS / length / KERN_REDUCTION_STEP * KERN_REDUCTION_STEP, KERN_REDUCTION_TILE);
 }
 
 uint64_t kern_reduction_short_floats(const struct kern_reductions *groups, uint32_t lines)
@@ -48,7 +42,7 @@ static void columns_of(const struct kern_reductions *groups, uint64_t first, uin
     *out = *op;
     for (uint32_t t = 0; t < op->input_count + op->output_count; t++) {
         struct kern_view *view = &out->tensors[t];
-        const bool own = t == 0 || (has_lines_out(op) && t == op->input_count);
+        const bool own = t == 0 || (kern_reduction_has_lines_out(op) && t == op->input_count);
         const bool whole = own || t < op->input_count;
         const DML_TENSOR_DATA_TYPE type = op->tensors[t].type;
         kern_view_set_packed(view, own ? DML_TENSOR_DATA_TYPE_FLOAT32 : type, 2,
@@ -57,22 +51,7 @@ static void columns_of(const struct kern_reductions *groups, uint64_t first, uin
         view->strides[1] = own ? 1 : outer->strides[t][outer->rank - 1];
         data[t] = own ? tile : (void *)kern_at(groups->call->data[t], type, kern_iterator_offset(outer, t, first));
     }
-    switch (op->kind) {
-    case KERN_REDUCE:
-        out->u.reduce.axes = 1;
-        break;
-    case KERN_SOFTMAX:
-        out->u.softmax.axes = 1;
-        break;
-    case KERN_NORM:
-        out->u.norm.axes = 1;
-        break;
-    case KERN_MOMENTS:
-        out->u.moments.axes = 1;
-        break;
-    default:
-        out->u.lp_norm.axis = 0;
-    }
+    kern_reduction_set_axis(out, 0);
 }
 
 void kern_reduction_short_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width, void *scratch,
@@ -81,7 +60,8 @@ void kern_reduction_short_tile(const struct kern_reductions *groups, uint64_t fi
     float *tile = scratch;
     const struct kern_op *op = groups->call->op;
     const struct kern_iterator *outer = &groups->outer;
-    const uint32_t y = op->input_count, last = outer->rank - 1, pitch = (uint32_t)base_align_up(width, SHORT_STEP);
+    const uint32_t y = op->input_count, last = outer->rank - 1,
+                   pitch = (uint32_t)base_align_up(width, KERN_REDUCTION_STEP);
     const DML_TENSOR_DATA_TYPE x_type = op->tensors[0].type, y_type = op->tensors[y].type;
     void *data[KERN_TENSORS_MAX];
     struct kern_op columns;
@@ -97,7 +77,7 @@ void kern_reduction_short_tile(const struct kern_reductions *groups, uint64_t fi
     groups->isa->lines_load(&lines);
     columns_of(groups, first, width, pitch, tile, &columns, data);
     run(groups, &columns, data, width, tile + kern_reduction_short_floats(groups, pitch));
-    if (!has_lines_out(op))
+    if (!kern_reduction_has_lines_out(op))
         return;
     lines.x = kern_at(groups->call->data[y], y_type, kern_iterator_offset(outer, y, first));
     lines.half = y_type == DML_TENSOR_DATA_TYPE_FLOAT16;

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups that are short dense lines, computed as columns of transposed tiles. */
+/* Groups that are computed in another layout than X's: short dense lines as columns of transposed tiles, and few
+ * columns as lines. */
 #ifndef KERNELS_REDUCTION_SHORT_H
 #define KERNELS_REDUCTION_SHORT_H
 
 #include "kernels/reduce/reduction.h"
 
 #define KERN_REDUCTION_SHORT_LEAST 16 /* lines of a tile */
+#define KERN_REDUCTION_STEP        16 /* elements of a pitch: vectors of any instruction set are whole */
+
+static inline bool kern_reduction_has_lines_out(const struct kern_op *op)
+{
+    return op->kind == KERN_SOFTMAX || op->kind == KERN_NORM || op->kind == KERN_LP_NORM;
+}
 
 /* Most lines of a tile; 0: these groups are computed otherwise. */
 uint32_t kern_reduction_short_lines(const struct kern_reductions *groups);
@@ -19,6 +26,29 @@ typedef void kern_reduction_short_run(const struct kern_reductions *groups, cons
  * run needs. */
 void kern_reduction_short_tile(const struct kern_reductions *groups, uint64_t first, uint32_t width, void *scratch,
                                kern_reduction_short_run *run);
+
+/* ---- few neighbouring groups, computed as lines of transposed tiles ---- */
+
+struct kern_reduction_narrow {
+    struct kern_op op; /* on a tile, whose lines are groups */
+    float *tile;
+    uint32_t width, pitch; /* groups; elements from one to the next */
+    bool stores;           /* results are in the tile */
+};
+
+/* Elements of a tile; 0: these groups are computed otherwise. */
+uint64_t kern_reduction_narrow_floats(const struct kern_reductions *groups);
+/* For tiles of `width` groups. `scratch`: the tile. */
+void kern_reduction_narrow_init(const struct kern_reductions *groups, uint32_t width, void *scratch,
+                                struct kern_reduction_narrow *out);
+/* Runs narrow->op on data[]. */
+typedef void kern_reduction_narrow_run(const struct kern_reductions *groups, const struct kern_reduction_narrow *narrow,
+                                       void *const *data);
+/* The groups from `first` on, neighbours in the outer iterator's last dimension. */
+void kern_reduction_narrow_tile(const struct kern_reductions *groups, uint64_t first,
+                                const struct kern_reduction_narrow *narrow, kern_reduction_narrow_run *run);
+
+/* ---- dense lines ---- */
 
 /* Whether these groups are dense lines of softmax or normalisation that are computed line by line. */
 bool kern_reduction_dense_lines(const struct kern_reductions *groups);
