@@ -221,16 +221,20 @@ static void gen_plain_bytes(struct check_rng *rng, struct check_case *c)
     op->u.map.inst[0] = (struct kern_map_inst){ plain[check_pick(rng, 5)], word, word, { swap, (uint8_t)(1 - swap) } };
 }
 
-/* Bytes to bytes: a sum or a product of what two stand for, or of one and a number. */
+/* Bytes to bytes: a sum or a product of what two stand for, or of one and a number, or one for each element of a row.
+ */
 static void gen_bytes(struct check_rng *rng, struct check_case *c)
 {
     const uint8_t f32 = DML_TENSOR_DATA_TYPE_FLOAT32;
-    const uint32_t sizes[2] = { 1 + check_pick(rng, 3), 300 + check_pick(rng, 4000) };
+    const bool row = (rng->state >> 44 & 3) == 0; /* by no new random number */
+    uint32_t sizes[2] = { 1 + check_pick(rng, 3), 300 + check_pick(rng, 4000) };
     struct kern_op *op = &c->op;
     struct kern_map *map = &op->u.map;
     struct kern_map_inst *inst = map->inst;
     op->input_count = 8;
     op->output_count = 1;
+    if (row)
+        sizes[0] = 40 * sizes[0] - 3, sizes[1] = sizes[1] % 120 + 7;
     for (uint32_t i = 0; i <= 8; i++) {
         bool line = i == 0 || i == 3 || i == 8;
         kern_view_set_packed(&op->tensors[i], i % 3 == 1 || i == 6 ? f32 : byte_type(rng), 2, sizes);
@@ -243,12 +247,17 @@ static void gen_bytes(struct check_rng *rng, struct check_case *c)
     for (uint32_t d = 0; d < 2 && one; d++)
         op->tensors[3].strides[d] = 0;
     uint8_t zero = check_chance(rng, 4) ? 0 : 1, at = 8, a, b;
+    if (row) {
+        kern_view_set_packed(&op->tensors[3], f32, 2, sizes);
+        op->tensors[3].strides[0] = one ? 0 : sizes[1];
+    }
 #define STEP(code, x, y) (inst[at - 8] = (struct kern_map_inst){ code, f32, f32, { x, y } }, at++)
     a = zero ? STEP(KERN_MAP_SUB, 0, 2) : 0;
     a = STEP(KERN_MAP_MUL, a, 1);
-    b = zero ? STEP(KERN_MAP_SUB, 3, 5) : 3;
-    b = STEP(KERN_MAP_MUL, b, 4);
-    a = STEP(check_chance(rng, 2) ? KERN_MAP_ADD : KERN_MAP_MUL, a, b);
+    b = zero && !row ? STEP(KERN_MAP_SUB, 3, 5) : 3;
+    b = row ? b : STEP(KERN_MAP_MUL, b, 4);
+    const bool swap = row && sizes[1] % 2;
+    a = STEP(check_chance(rng, 2) ? KERN_MAP_ADD : KERN_MAP_MUL, swap ? b : a, swap ? a : b);
     a = STEP(KERN_MAP_DIV, a, 6);
     a = STEP(KERN_MAP_RINT, a, 0);
     a = zero ? STEP(KERN_MAP_ADD, a, 7) : a;

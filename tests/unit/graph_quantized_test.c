@@ -248,6 +248,36 @@ static struct graph_operand make_long(struct graph *graph, uint64_t which, uint6
     return out;
 }
 
+/* ---- functions of one byte ---- */
+
+/* x * sigmoid(x), each step through bytes; `which` 1: the factor is the sigmoid of other bytes; 2: floats at the end.
+ */
+static struct graph_operand make_swish(struct graph *graph, uint64_t which, uint64_t *out_input_bytes)
+{
+    const uint32_t sizes[4] = { 1, 3, 23, 31 };
+    graph_init(graph, 1, 1, 0);
+    struct graph_operand q = make_value(graph, GRAPH_INPUT, 0, I8, 4, SIZES(2, 3, 23, 31));
+    struct graph_operand scale = make_constant(graph, 4, SIZES(1, 1, 1, 1), 0.0625f, 0), zero = one(graph, I8, -7);
+    struct graph_operand part = make_constant(graph, 4, SIZES(1, 1, 1, 1), 0.00390625f, 0), none = one(graph, U8, 0);
+    struct graph_operand x = graph_temp(graph, F32, 4, sizes), s = graph_temp(graph, F32, 4, sizes),
+                         bytes = graph_temp(graph, U8, 4, sizes), again = graph_temp(graph, F32, 4, sizes),
+                         second = graph_temp(graph, F32, 4, sizes), product = graph_temp(graph, F32, 4, sizes);
+    *out_input_bytes = graph->values[q.value].size_bytes;
+    kern_view_set_packed(&q.view, I8, 4, sizes);
+    struct graph_operand of = q;
+    of.view.offset = which == 1 ? 3 * 23 * 31 : 0;
+    make_scaled(graph, false, of, scale, zero, x);
+    make_map(graph, KERN_MAP_SIGMOID, &x, 1, s, 0, 0);
+    make_scaled(graph, true, s, part, none, bytes);
+    make_scaled(graph, false, bytes, part, none, again);
+    make_scaled(graph, false, q, scale, zero, second);
+    struct graph_operand out = make_value(graph, GRAPH_OUTPUT, 0, which == 2 ? F32 : U8, 4, sizes);
+    make_map(graph, KERN_MAP_MUL, (struct graph_operand[]){ second, again }, 2, which == 2 ? out : product, 0, 0);
+    if (which != 2)
+        make_scaled(graph, true, product, scale, one(graph, U8, 12), out);
+    return out;
+}
+
 /* ---- running ---- */
 
 struct layer {
@@ -412,8 +442,29 @@ static void test_converted_sums(bool separate)
     }
 }
 
+/* One look-up instead of two steps; not for what depends on two bytes, nor for floats. */
+static void test_of_one_byte(void)
+{
+    exact = true;
+    for (uint64_t which = 0; which < 3; which++) {
+        struct graph graph;
+        struct graph_options options = make_options(0);
+        uint64_t bytes;
+        uint32_t maps = 0;
+        check_layer(&(struct layer){ make_swish, which, -1 });
+        make_swish(&graph, which, &bytes);
+        TEST(graph_run_passes(&graph, &options) == S_OK);
+        for (uint32_t i = 0; i < graph.op_count; i++)
+            maps += graph.ops[i]->k.kind == KERN_MAP;
+        TEST_FOR(maps == (which ? 2 : 1), "graph %u: %u maps", (uint32_t)which, maps);
+        graph_finish(&graph);
+    }
+    exact = false;
+}
+
 int main(void)
 {
+    test_of_one_byte();
     for (uint32_t i = 0; i < 8; i++)
         test_converted_sums(i & 1);
     uint32_t seeds = 400;

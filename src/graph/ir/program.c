@@ -124,6 +124,11 @@ static DML_TENSOR_DATA_TYPE register_type(const struct graph_program *program, u
                                       : program->map.inst[reg - program->input_count].to_type;
 }
 
+bool graph_program_of_floats(const struct graph_program *program)
+{
+    return graph_is_float(register_type(program, program->map.store[0]));
+}
+
 static bool convert(struct graph_program *program, DML_TENSOR_DATA_TYPE to, uint8_t *reg)
 {
     DML_TENSOR_DATA_TYPE from = register_type(program, *reg);
@@ -152,11 +157,40 @@ static bool wrap(struct graph_program *program, DML_TENSOR_DATA_TYPE stored, uin
     bool is_signed = stored == DML_TENSOR_DATA_TYPE_INT16 || stored == DML_TENSOR_DATA_TYPE_INT8;
     DML_TENSOR_DATA_TYPE type = is_signed ? DML_TENSOR_DATA_TYPE_INT32 : DML_TENSOR_DATA_TYPE_UINT32;
     struct kern_map_inst inst = { .code = KERN_MAP_WRAP, .type = (uint8_t)type, .to_type = (uint8_t)type };
-    if (graph_is_float(register_type(program, *reg)) || !convert(program, type, reg))
+    if (!convert(program, type, reg))
         return false;
     inst.src[0] = *reg;
     inst.imm[0].u32 = schema_data_type_bits(stored);
     return append(program, inst, reg);
+}
+
+/* Floats are truncated and saturated when stored as bytes. */
+static bool saturate(struct graph_program *program, DML_TENSOR_DATA_TYPE stored, uint8_t *reg)
+{
+    const uint8_t type = DML_TENSOR_DATA_TYPE_INT32;
+    const bool is_signed = stored == DML_TENSOR_DATA_TYPE_INT8;
+    struct kern_map_inst inst = { .code = KERN_MAP_CLAMP, .type = type, .to_type = type };
+    if (!convert(program, type, reg))
+        return false;
+    inst.src[0] = *reg;
+    inst.imm[0].i32 = is_signed ? INT8_MIN : 0;
+    inst.imm[1].i32 = is_signed ? INT8_MAX : UINT8_MAX;
+    return append(program, inst, reg);
+}
+
+/* Each result is one of 256, of the byte that it depends on: kernels look them up, however long the program. */
+static bool of_one_byte(const struct graph_program *program)
+{
+    uint32_t varying = 0, bytes = 0;
+    for (uint32_t i = 0; i < program->input_count; i++) {
+        const struct kern_view *view = &program->inputs[i].view;
+        bool varies = program->inputs[i].value == GRAPH_NONE;
+        for (uint32_t d = 0; d < view->rank && !varies; d++)
+            varies = view->sizes[d] > 1 && view->strides[d];
+        varying += varies;
+        bytes += varies && schema_data_type_bits(view->type) == 8;
+    }
+    return varying == 1 && bytes == 1;
 }
 
 /* The register is 0 or 1. */
@@ -180,9 +214,12 @@ static bool pass_storage(struct graph_program *program, DML_TENSOR_DATA_TYPE sto
     case ANYDML_TENSOR_DATA_TYPE_BFLOAT16:
         return register_type(program, *reg) == DML_TENSOR_DATA_TYPE_FLOAT32 && load == DML_TENSOR_DATA_TYPE_FLOAT32;
     case DML_TENSOR_DATA_TYPE_INT16:
-    case DML_TENSOR_DATA_TYPE_INT8:
     case DML_TENSOR_DATA_TYPE_UINT16:
+        return is_truth(program, *reg) || (!graph_is_float(register_type(program, *reg)) && wrap(program, stored, reg));
+    case DML_TENSOR_DATA_TYPE_INT8:
     case DML_TENSOR_DATA_TYPE_UINT8:
+        if (graph_is_float(register_type(program, *reg)) && !is_truth(program, *reg))
+            return of_one_byte(program) && saturate(program, stored, reg);
         return is_truth(program, *reg) || wrap(program, stored, reg);
     case DML_TENSOR_DATA_TYPE_UINT4:
     case DML_TENSOR_DATA_TYPE_INT4:

@@ -3,6 +3,8 @@
  * integers to floats, and those of single elements, are prepended to each reader. */
 #include "graph/passes/quantized.h"
 
+#include "kernels/core/dense.h"
+
 /* The inputs of `consumer` that read exactly the output of `producer`; 0 if some read it differently. */
 static uint32_t fed_inputs(const struct graph_op *consumer, uint32_t value, const struct kern_view *written)
 {
@@ -54,6 +56,15 @@ static bool in_one_shape(const struct graph_op *producer, const struct graph_op 
             ((*out_producer = *producer), true));
 }
 
+/* Floats stored as bytes: from byte to byte only, in lines that kernels look up. */
+static bool may_join(const struct graph_program *first, const struct kern_view *written, const struct kern_op *consumer)
+{
+    const struct kern_view *out = &consumer->tensors[consumer->input_count];
+    return !dense_is_byte(written->type) || !graph_program_of_floats(first) ||
+           (consumer->output_count == 1 && dense_is_byte(out->type) && kern_view_packed(out) &&
+            kern_view_packed(written));
+}
+
 static bool fuse(struct graph *graph, struct graph_uses *uses, const struct graph_options *options, uint32_t first,
                  uint32_t second)
 {
@@ -67,8 +78,8 @@ static bool fuse(struct graph *graph, struct graph_uses *uses, const struct grap
     uint32_t fed = fed_inputs(&fused, producer.value[producer.k.input_count], written);
     graph_program_of(&producer, &a);
     graph_program_of(&fused, &b);
-    if (!fed || !graph_program_join(&a, &b, fed, written->type, &joined) || !graph_op_set_program(&fused, &joined) ||
-        !graph_op_no_worse(graph, options, consumer, &fused))
+    if (!fed || !may_join(&a, written, &fused.k) || !graph_program_join(&a, &b, fed, written->type, &joined) ||
+        !graph_op_set_program(&fused, &joined) || !graph_op_no_worse(graph, options, consumer, &fused))
         return false;
     graph->ops[first]->dead = graph_uses_of(uses, producer.value[producer.k.input_count]).reading_ops == 1;
     graph_op_join(&fused, graph->ops[first]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The convolutions of struct conv_bytes (conv_plans.h). */
 #include "kernels/conv/conv_bytes_finish.h"
+#include "kernels/conv/conv_dw_lines.h"
 #include "kernels/gemm/ukernel.h"
 
 /* ---- pointwise ---- */
@@ -151,47 +152,9 @@ void kern_conv_pw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, u
 /* ---- depthwise ---- */
 
 struct dw {
-    const struct kern_call *call;
-    struct conv_dw_bytes d;
+    struct dw_lines lines;
     struct finish f;
-    int64_t held[CONV_DW_BYTES_WINDOW];       /* input row of each line, or -1 */
-    const uint8_t *row[CONV_DW_BYTES_WINDOW]; /* lines under the window */
 };
-
-static uint8_t *dw_line(const struct dw *r, int64_t line)
-{
-    return (uint8_t *)r->call->worker_scratch + r->d.lines + (uint64_t)line * r->d.line;
-}
-
-static void dw_load(const struct dw *r, int64_t n, int64_t row, uint8_t *line)
-{
-    const struct conv_shape *s = &r->d.c.s;
-    const uint8_t *from = (const uint8_t *)r->call->data[0] + n * s->x[0] + row * s->x[3];
-    const int64_t channels = s->in_channels, step = s->in[2] > 1 ? s->x[4] : channels;
-    const int64_t runs = step == channels ? 1 : s->in[2], count = channels * s->in[2] / runs;
-    const uint8_t flip = r->d.c.flip;
-    uint8_t *restrict to = line + s->pad[2] * channels;
-    for (int64_t run = 0; run < runs; run++, from += step, to += count)
-        for (int64_t i = 0; i < count; i++)
-            to[i] = from[i] ^ flip;
-}
-
-/* Lines for output row `out` of image n. */
-static void dw_window(struct dw *r, int64_t n, int64_t out)
-{
-    const struct conv_shape *s = &r->d.c.s;
-    for (int64_t k = 0; k < s->kernel[1]; k++) {
-        int64_t row = out * s->stride[1] - s->pad[1] + k, slot = row % s->kernel[1];
-        r->row[k] = dw_line(r, s->kernel[1]);
-        if (row < 0 || row >= s->in[1])
-            continue;
-        uint8_t *line = dw_line(r, slot);
-        r->row[k] = line;
-        if (r->held[slot] != n * s->in[1] + row)
-            dw_load(r, n, row, line);
-        r->held[slot] = n * s->in[1] + row;
-    }
-}
 
 /* Four taps of 64 channels. */
 DENSE_INLINE void dw_add(__m512i *sums, const __m512i *x, const __m512i *w)
@@ -218,10 +181,10 @@ DENSE_INLINE void dw_put(const struct dw *r, const __m512i *sums, const float *s
 DENSE_INLINE void dw_block_3x3(const struct dw *r, uint32_t block, const int32_t *start, const float *scale,
                                __mmask64 mask, uint8_t *y, enum scaling scaling)
 {
-    const struct conv_shape *s = &r->d.c.s;
+    const struct conv_shape *s = &r->lines.d.c.s;
     const int64_t channels = s->in_channels, step = s->stride[2] * channels, first = (int64_t)block * CONV_BYTES_WIDTH;
-    const uint8_t *const rows[] = { r->row[0] + first, r->row[1] + first, r->row[2] + first };
-    const char *packed = (const char *)r->call->data[1] + (uint64_t)block * 12 * 64;
+    const uint8_t *const rows[] = { r->lines.row[0] + first, r->lines.row[1] + first, r->lines.row[2] + first };
+    const char *packed = (const char *)r->lines.call->data[1] + (uint64_t)block * 12 * 64;
     __m512i w[12];
 #pragma GCC unroll 12
     for (uint32_t i = 0; i < 12; i++)
@@ -243,20 +206,20 @@ DENSE_INLINE void dw_block_3x3(const struct dw *r, uint32_t block, const int32_t
 DENSE_INLINE void dw_block_any(const struct dw *r, uint32_t block, const int32_t *start, const float *scale,
                                __mmask64 mask, uint8_t *y, enum scaling scaling)
 {
-    const struct conv_shape *s = &r->d.c.s;
+    const struct conv_shape *s = &r->lines.d.c.s;
     const int64_t channels = s->in_channels, step = s->stride[2] * channels, first = (int64_t)block * CONV_BYTES_WIDTH;
     const uint8_t *taps[CONV_DW_BYTES_WINDOW * CONV_DW_BYTES_WINDOW + CONV_BYTES_PACK];
-    const char *packed = (const char *)r->call->data[1] + (uint64_t)block * r->d.packs * 256;
+    const char *packed = (const char *)r->lines.call->data[1] + (uint64_t)block * r->lines.d.packs * 256;
     const uint32_t count = (uint32_t)(s->kernel[1] * s->kernel[2]);
-    for (uint32_t t = 0; t < r->d.packs * CONV_BYTES_PACK; t++) {
+    for (uint32_t t = 0; t < r->lines.d.packs * CONV_BYTES_PACK; t++) {
         uint32_t tap = t < count ? t : 0; /* those after the last have no weight */
-        taps[t] = r->row[tap / s->kernel[2]] + tap % s->kernel[2] * channels + first;
+        taps[t] = r->lines.row[tap / s->kernel[2]] + tap % s->kernel[2] * channels + first;
     }
     for (int64_t i = 0, at = 0; i < s->out[2]; i++, at += step, y += s->y[4]) {
         __m512i sums[4], x[4], w[4];
         for (uint32_t v = 0; v < 4; v++)
             sums[v] = _mm512_loadu_si512(start + v * CONV_BYTES_LANES);
-        for (uint32_t g = 0; g < r->d.packs; g++) {
+        for (uint32_t g = 0; g < r->lines.d.packs; g++) {
             for (uint32_t v = 0; v < 4; v++) {
                 x[v] = _mm512_maskz_loadu_epi8(mask, taps[4 * g + v] + at);
                 w[v] = _mm512_loadu_si512(packed + (4 * g + v) * 64);
@@ -269,10 +232,10 @@ DENSE_INLINE void dw_block_any(const struct dw *r, uint32_t block, const int32_t
 
 DENSE_INLINE void dw_row(const struct dw *r, uint8_t *y, enum scaling scaling)
 {
-    const struct conv_shape *s = &r->d.c.s;
-    const int32_t *start = r->call->worker_scratch;
-    const float *scale = (const float *)start + r->d.c.columns;
-    for (uint32_t block = 0; block < r->d.blocks; block++) {
+    const struct conv_shape *s = &r->lines.d.c.s;
+    const int32_t *start = r->lines.call->worker_scratch;
+    const float *scale = (const float *)start + r->lines.d.c.columns;
+    for (uint32_t block = 0; block < r->lines.d.blocks; block++) {
         uint32_t first = block * CONV_BYTES_WIDTH, used = BASE_MIN(s->out_channels - first, CONV_BYTES_WIDTH);
         __mmask64 mask = ~UINT64_C(0) >> (64 - used);
         if (s->kernel[1] == 3 && s->kernel[2] == 3 && scaling != DIVIDE)
@@ -284,20 +247,20 @@ DENSE_INLINE void dw_row(const struct dw *r, uint8_t *y, enum scaling scaling)
 
 void kern_conv_dw_bytes_vnni_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
-    struct dw r = { .call = call };
-    conv_dw_bytes_init(call->op, &r.d);
-    const struct conv_shape *s = &r.d.c.s;
-    const uint64_t weights = (uint64_t)r.d.c.columns * r.d.packs * CONV_BYTES_PACK;
+    struct dw r = { .lines = { .call = call } };
+    conv_dw_bytes_init(call->op, &r.lines.d);
+    const struct conv_shape *s = &r.lines.d.c.s;
+    const uint64_t weights = (uint64_t)r.lines.d.c.columns * r.lines.d.packs * CONV_BYTES_PACK;
     int32_t *start = call->worker_scratch;
-    const uint8_t padding = (uint8_t)conv_x_zero(call) ^ r.d.c.flip;
-    float largest = conv_bytes_parameters(call, &r.d.c, (const int32_t *)((const char *)call->data[1] + weights), true,
-                                          start, (float *)(start + r.d.c.columns));
-    r.f = finish_of(call, &r.d.c, largest);
-    memset(dw_line(&r, 0), padding, r.d.line * ((uint64_t)s->kernel[1] + 1));
-    memset(r.held, -1, sizeof(r.held));
+    const uint8_t padding = (uint8_t)conv_x_zero(call) ^ r.lines.d.c.flip;
+    float largest = conv_bytes_parameters(call, &r.lines.d.c, (const int32_t *)((const char *)call->data[1] + weights),
+                                          true, start, (float *)(start + r.lines.d.c.columns));
+    r.f = finish_of(call, &r.lines.d.c, largest);
+    memset(dw_line(&r.lines, 0), padding, r.lines.d.line * ((uint64_t)s->kernel[1] + 1));
+    memset(r.lines.held, -1, sizeof(r.lines.held));
     for (uint64_t unit = begin; unit < end; unit++) {
         int64_t n = (int64_t)unit / s->out[1], row = (int64_t)unit % s->out[1];
-        dw_window(&r, n, row);
+        dw_window(&r.lines, n, row);
         uint8_t *y = (uint8_t *)call->data[call->op->input_count] + n * s->y[0] + row * s->y[3];
         if (r.f.scaling == BY_INVERSE)
             dw_row(&r, y, BY_INVERSE);

@@ -534,3 +534,38 @@ KERN_PLAN_ACCEPTS(conv_pw_bytes, struct conv_pw_bytes, conv_pw_bytes_init(op, &p
 KERN_PACKED_ROW(conv_dw_bytes_vnni, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan),
                 bytes_dw_plan(&plan, op->threads, out), bytes_dw_pack(&plan, source, packed))
 KERN_PLAN_ACCEPTS(conv_dw_bytes, struct conv_dw_bytes, conv_dw_bytes_init(op, &plan))
+
+/* ---- the same with words ---- */
+
+bool conv_dw_words_init(const struct kern_op *op, struct conv_dw_bytes *out)
+{
+    const bool suits = conv_dw_bytes_init(op, out);
+    out->scratch += 64; /* sixteen channels are read from any */
+    return suits;
+}
+
+static uint64_t words_dw_plan(const struct conv_dw_bytes *d, uint32_t threads, struct kern_work *out)
+{
+    bytes_dw_plan(d, threads, out);
+    return conv_dw_words_bytes(d) + d->c.columns * sizeof(int32_t);
+}
+
+/* [sixteen channels][pair of taps][channel][2 words], zeros for a tap after the last, then the sums. */
+static void words_dw_pack(const struct conv_dw_bytes *d, const int8_t *source, int16_t *to)
+{
+    const struct conv_shape *s = &d->c.s;
+    const uint32_t taps = (uint32_t)(s->kernel[1] * s->kernel[2]), pairs = (taps + 1) / 2;
+    int32_t *sums = (int32_t *)(void *)((char *)to + conv_dw_words_bytes(d));
+    memset(to, 0, conv_dw_words_bytes(d) + d->c.columns * sizeof(int32_t));
+    for (uint32_t o = 0; o < s->out_channels; o++)
+        for (uint32_t t = 0; t < taps; t++) {
+            const int8_t w = source[o * s->w[0] + t / s->kernel[2] * s->w[3] + t % s->kernel[2] * s->w[4]];
+            const uint64_t line = (uint64_t)(o / CONV_BYTES_LANES) * pairs + t / 2;
+            to[(line * CONV_BYTES_LANES + o % CONV_BYTES_LANES) * 2 + t % 2] = w;
+            sums[o] += w;
+        }
+}
+
+KERN_PACKED_ROW(conv_dw_words_avx2, struct conv_dw_bytes, conv_dw_words_init(op, &plan),
+                words_dw_plan(&plan, op->threads, out), words_dw_pack(&plan, source, packed))
+KERN_PLAN_ACCEPTS(conv_dw_words, struct conv_dw_bytes, conv_dw_words_init(op, &plan))

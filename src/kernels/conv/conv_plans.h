@@ -475,6 +475,14 @@ bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *out)
 bool conv_last_words_init(const struct kern_op *op, struct conv_last_bytes *out);
 bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out);
 bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out);
+/* The same for pairs of taps in 16 bits: sixteen channels after another, in their order. */
+bool conv_dw_words_init(const struct kern_op *op, struct conv_dw_bytes *out);
+
+/* Of the packed weights, which their sums follow. */
+DENSE_INLINE uint64_t conv_dw_words_bytes(const struct conv_dw_bytes *p)
+{
+    return (uint64_t)p->c.columns * (uint64_t)((p->c.s.kernel[1] * p->c.s.kernel[2] + 1) / 2) * CONV_BYTES_PACK;
+}
 
 DENSE_INLINE uint32_t conv_dw_bytes_channel(uint32_t place)
 {

@@ -32,10 +32,11 @@ struct kern_map_link {
     float p, q;
 };
 
-/* to the nearest(((a - zero) * scale + or * (b - zero) * scale) / scale) + zero, from low to high: a, b, the result */
+/* to the nearest(((a - zero) * scale + or * (b - zero) * scale) / scale) + zero, from low to high: a, b, the result.
+ * floats: the elements of b are FLOAT32, without scale and zero point. */
 struct kern_map_pair {
     float scale[3], zero[3], low, high;
-    bool is_signed[3], product;
+    bool is_signed[3], product, floats;
 };
 
 struct move_isa;
@@ -76,7 +77,7 @@ struct kern_map_isa {
                       uint32_t count);
     /* out[i] = table[in[i]] of 256 bytes */
     void (*look_up_bytes)(uint8_t *out, const uint8_t *table, const uint8_t *in, uint64_t count);
-    void (*pair_bytes)(const struct kern_map_pair *pair, uint8_t *out, const uint8_t *a, const uint8_t *b,
+    void (*pair_bytes)(const struct kern_map_pair *pair, uint8_t *out, const uint8_t *a, const void *b,
                        uint64_t count); /* NULL: none */
     /* out[i] = a[i] (code) b[i] of 8 bits; false: not an instruction of these. */
     bool (*plain_bytes)(uint8_t code, bool is_signed, uint8_t *out, const uint8_t *a, const uint8_t *b, uint64_t count);
@@ -184,7 +185,8 @@ void map_table_run(struct map_run *run, const struct map_table *table, uint64_t 
 /* Programs from bytes to bytes; units are blocks. */
 struct map_bytes {
     bool pair, product;
-    bool plain; /* one instruction on the integers themselves */
+    bool floats; /* the second of a pair has one FLOAT32 number for each element of a row */
+    bool plain;  /* one instruction on the integers themselves */
     struct map_bytes_input {
         uint32_t input, scale, zero; /* numbers of inputs; UINT32_MAX: none */
     } in[2], out;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs on 8-bit elements, as in quantised networks. With one input: the part that depends on the
  * element has 256 results, as long as the other inputs are one number each. With two: sums and products of their
- * dequantised values, in registers from bytes to bytes. With one 4-bit input, such as weights of quantised models: 16
- * results, as long as the other inputs do not change. */
+ * dequantised values, in registers from bytes to bytes; the second may also be one number for each element of a row.
+ * With one 4-bit input, such as weights of quantised models: 16 results, as long as the other inputs do not change. */
 #include "kernels/vec/fmath.h"
 #include "kernels/map/map.h"
 
-enum { VALUES = 256, MIN_COUNT = 4 * VALUES, NIBBLES = 16, MIN_ROW = 2 * NIBBLES };
+enum { VALUES = 256, MIN_COUNT = 4 * VALUES, MIN_PAIRS = 8, NIBBLES = 16, MIN_ROW = 2 * NIBBLES };
 
 /* No input. A macro, because an enumerator beyond int would make all enumerators of its enumeration unsigned in C23,
  * and in GCC from version 13 on in every mode. */
@@ -57,6 +57,19 @@ static bool find_dequantized(struct reader *r, uint32_t reg, struct map_bytes_in
            (out->zero == NONE || out->zero < r->op->input_count);
 }
 
+/* The two of a sum or product, the one that is dequantised first. */
+static bool find_two(struct map_bytes *bytes, struct reader *r, uint32_t second)
+{
+    const uint32_t two[2] = { r->reg, second }, inputs = r->op->input_count;
+    for (uint32_t i = 0; bytes->floats && i < 2; i++)
+        if (two[1 - i] < inputs && r->op->tensors[two[1 - i]].type == DML_TENSOR_DATA_TYPE_FLOAT32) {
+            bytes->in[1] = (struct map_bytes_input){ two[1 - i], NONE, NONE };
+            return find_dequantized(r, two[i], &bytes->in[0]);
+        }
+    return !bytes->floats && find_dequantized(r, two[0], &bytes->in[0]) && find_dequantized(r, two[1], &bytes->in[1]) &&
+           bytes->in[0].input != bytes->in[1].input;
+}
+
 /* CLAMP([ADD](RINT(DIV(ADD or MUL of two, scale)), zero point)) */
 static bool find_pair(struct map_bytes *bytes, const struct kern_op *op)
 {
@@ -73,8 +86,7 @@ static bool find_pair(struct map_bytes *bytes, const struct kern_op *op)
     bytes->product = step_back(&r, KERN_MAP_MUL, &second);
     if (!bytes->product && !step_back(&r, KERN_MAP_ADD, &second))
         return false;
-    return find_dequantized(&r, r.reg, &bytes->in[0]) && find_dequantized(&r, second, &bytes->in[1]) &&
-           bytes->in[0].input != bytes->in[1].input && r.seen == map->inst_count;
+    return find_two(bytes, &r, second) && r.seen == map->inst_count;
 }
 
 /* One instruction on two inputs of the output's type. */
@@ -97,9 +109,15 @@ static bool find_plain(struct map_bytes *bytes, const struct kern_op *op)
     return bytes->plain;
 }
 
+static bool is_row(const struct kern_iterator *iterator, uint32_t view)
+{
+    const uint32_t last = iterator->rank - 1;
+    return iterator->strides[view][last] == 1 && iterator->sizes[last] >= MIN_PAIRS;
+}
+
 bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const struct kern_iterator *iterator)
 {
-    uint32_t lines = 0;
+    uint32_t lines = 0, rows = 0;
     *bytes = (struct map_bytes){ .units = (iterator->count + KERN_MAP_BLOCK - 1) / KERN_MAP_BLOCK };
     if (op->output_count != 1 || !is_byte(op, op->input_count) || iterator->count < MIN_COUNT ||
         !is_line(iterator, 0, 1))
@@ -108,11 +126,19 @@ bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const str
         if (is_byte(op, i) && is_line(iterator, map_view_of_input(i), 1)) {
             lines++;
             bytes->in[0].input = i;
+        } else if (!is_line(iterator, map_view_of_input(i), 0) && is_row(iterator, map_view_of_input(i)) && !rows++) {
+            bytes->in[1].input = i;
         } else if (!is_line(iterator, map_view_of_input(i), 0) || !kern_type_bytes(op->tensors[i].type)) {
             return false;
         }
     }
-    bytes->pair = lines == 2;
+    bytes->floats = rows == 1;
+    bytes->pair = bytes->floats || lines == 2;
+    if (bytes->floats) {
+        const struct map_bytes_input row = bytes->in[1], line = bytes->in[0];
+        return lines == 1 && find_pair(bytes, op) && bytes->in[0].input == line.input &&
+               bytes->in[1].input == row.input;
+    }
     return lines == 1 || (lines == 2 && (find_plain(bytes, op) || find_pair(bytes, op)) &&
                           is_line(iterator, map_view_of_input(bytes->in[0].input), 1) &&
                           is_line(iterator, map_view_of_input(bytes->in[1].input), 1));
@@ -155,7 +181,9 @@ static bool make_pair(const struct map_run *run, const struct map_bytes *bytes, 
 {
     const struct kern_op *op = run->op;
     const struct kern_map_inst *clamp = &op->u.map.inst[op->u.map.store[0] - op->input_count];
-    for (uint32_t i = 0; i < 2; i++) {
+    out->scale[1] = 1;
+    out->zero[1] = 0;
+    for (uint32_t i = 0; i < (bytes->floats ? 1 : 2); i++) {
         out->is_signed[i] = op->tensors[bytes->in[i].input].type == DML_TENSOR_DATA_TYPE_INT8;
         out->scale[i] = number(run, bytes->in[i].scale);
         out->zero[i] = number(run, bytes->in[i].zero);
@@ -164,6 +192,7 @@ static bool make_pair(const struct map_run *run, const struct map_bytes *bytes, 
     out->scale[2] = number(run, bytes->out.scale);
     out->zero[2] = number(run, bytes->out.zero);
     out->product = bytes->product;
+    out->floats = bytes->floats;
     out->low = clamp->imm[0].f32;
     out->high = clamp->imm[1].f32;
     bool usual = true; /* no overflow or underflow, so that a reciprocal is as good as a division */
@@ -171,6 +200,24 @@ static bool make_pair(const struct map_run *run, const struct map_bytes *bytes, 
         usual = usual && fmath_abs(out->scale[i]) > 0x1p-30f && fmath_abs(out->scale[i]) < 0x1p30f &&
                 out->zero[i] >= -128 && out->zero[i] <= 255;
     return usual;
+}
+
+/* Pairs with numbers of rows. */
+static void run_row_pairs(const struct map_run *run, const struct map_bytes *bytes, const struct kern_map_pair *pair,
+                          uint64_t from, uint64_t to)
+{
+    const uint32_t view = map_view_of_input(bytes->in[1].input);
+    const uint8_t *a = run->call->data[bytes->in[0].input];
+    const float *b = run->call->data[bytes->in[1].input];
+    uint8_t *out = run->call->data[run->op->input_count];
+    struct kern_cursor cursor;
+    kern_cursor_seek(&run->iterator, from, &cursor);
+    while (from < to) {
+        const uint64_t count = BASE_MIN(kern_cursor_row_left(&run->iterator, &cursor), to - from);
+        run->block.isa->pair_bytes(pair, out + from, a + from, b + cursor.offset[view], count);
+        from += count;
+        kern_cursor_next_row(&run->iterator, &cursor);
+    }
 }
 
 bool map_bytes_run(struct map_run *run, const struct map_bytes *bytes, uint64_t begin, uint64_t end)
@@ -192,7 +239,10 @@ bool map_bytes_run(struct map_run *run, const struct map_bytes *bytes, uint64_t 
                                            to - from);
     if (!run->block.isa->pair_bytes || !make_pair(run, bytes, &pair))
         return false;
-    run->block.isa->pair_bytes(&pair, out, a, b, to - from);
+    if (bytes->floats)
+        run_row_pairs(run, bytes, &pair, from, to);
+    else
+        run->block.isa->pair_bytes(&pair, out, a, b, to - from);
     return true;
 }
 

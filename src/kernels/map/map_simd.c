@@ -8,6 +8,7 @@
 #include "kernels/vec/fmath.h"
 #include "kernels/map/map.h"
 #include "kernels/map/map_formulas.h"
+#include "kernels/map/map_bytes_simd.h"
 #include "kernels/map/map_load.h"
 #include "kernels/move/move.h"
 

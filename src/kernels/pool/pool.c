@@ -217,6 +217,16 @@ bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s)
     return !op->u.pool.has_indices && s->x[1] == 1 && s->y[1] == 1 && op->tensors[1].sizes[1] >= 16;
 }
 
+uint64_t pool_int_line_bytes(const struct kern_op *op, const struct pool_shape *s)
+{
+    enum { LINE_MOST = 256 * 1024 };
+    const int64_t channels = op->tensors[1].sizes[1];
+    const uint64_t bytes = (uint64_t)(s->in[2] * channels) * kern_type_bytes(op->tensors[0].type);
+    const bool fits = pool_int_by_channels(op, s) && (s->in[2] == 1 || s->x[4] == channels) &&
+                      s->stride[2] <= s->window[2] * s->dilation[2] && bytes <= LINE_MOST;
+    return fits ? bytes : 0;
+}
+
 void kern_pool_int_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
 {
     const struct kern_view *y = &op->tensors[1];
@@ -226,7 +236,8 @@ void kern_pool_int_plan(const struct kern_op *op, uint32_t threads, struct kern_
     if (pool_shape_init(op, &s) && pool_int_by_channels(op, &s))
         *out = (struct kern_work){ .units = y->sizes[0] * (uint64_t)(s.out[0] * s.out[1]),
                                    .grain = dense_grain(width * y->sizes[1]) };
-    out->worker_scratch_bytes = (2 * width + op->tensors[0].sizes[op->tensors[0].rank - 1]) * sizeof(int64_t);
+    out->worker_scratch_bytes = (2 * width + op->tensors[0].sizes[op->tensors[0].rank - 1]) * sizeof(int64_t) +
+                                (pool_shape_init(op, &s) ? pool_int_line_bytes(op, &s) : 0);
 }
 
 /* ---- gradients ---- */

@@ -142,6 +142,8 @@ bool pool_grad_in_place(const struct kern_op *op);
 
 /* Max pooling of integers is vectorised along channels, not along the last dimension, if the input is NHWC. */
 bool pool_int_by_channels(const struct kern_op *op, const struct pool_shape *s);
+/* Of a line of X by channels in which the rows of a window are combined; 0: windows are combined one by one. */
+uint64_t pool_int_line_bytes(const struct kern_op *op, const struct pool_shape *s);
 
 #define POOL_F64_CHANNELS 8 /* of FLOAT64, at once if they are not contiguous */
 

@@ -26,8 +26,9 @@ struct pool_taps {
     void *acc, *place;
     /* FLOAT64: results of a row whose windows have all columns inside. Integers: columns that any result reads. */
     int64_t inside[2];
-    double *counts; /* FLOAT64: divisors of a row's averages */
-    void *line;     /* integers: rows of a window combined, followed by their columns; NULL: combined one by one */
+    double *counts;     /* FLOAT64: divisors of a row's averages */
+    void *line;         /* integers: rows of a window combined, followed by their columns; NULL: combined one by one */
+    int64_t line_count; /* elements */
 };
 
 #define POOL_PLACES(wide, type)                                                                                        \
@@ -381,6 +382,22 @@ enum { POOL_INT_PART = 32 };
     {                                                                                                                  \
         pool_int_most_##name((type *)best, (const type *)from, 1, count);                                              \
     }                                                                                                                  \
+    /* At least 16 channels of one pixel of a line. */                                                                 \
+    static void pool_int_pixel_##name(void *to, const void *line, int64_t taps, int64_t step, int64_t count)           \
+    {                                                                                                                  \
+        enum { LANES = 16 / sizeof(type) };                                                                            \
+        for (int64_t begin = 0; begin < count; begin += LANES) {                                                       \
+            const int64_t at = BASE_MIN(begin, count - LANES);                                                         \
+            const type *from = (const type *)line + at;                                                                \
+            type best[LANES];                                                                                          \
+            memcpy(best, from, sizeof(best));                                                                          \
+            for (int64_t t = 1; t < taps; t++) {                                                                       \
+                from += step;                                                                                          \
+                POOL_INT_MAX(type, 0, LANES, 1)                                                                        \
+            }                                                                                                          \
+            memcpy((type *)to + at, best, sizeof(best));                                                               \
+        }                                                                                                              \
+    }                                                                                                                  \
     /* The taps of adjacent channels, whose maxima stay in registers. */                                               \
     static void pool_int_channels_##name(const struct pool_taps *p, const struct pool_span *span)                      \
     {                                                                                                                  \
@@ -423,15 +440,24 @@ static const struct {
     void (*channels)(const struct pool_taps *p, const struct pool_span *span);
     void (*values)(const void *keys, void *y, int64_t step, int64_t count);
     void (*line)(void *best, const void *from, int64_t count);
+    void (*pixel)(void *to, const void *line, int64_t taps, int64_t step, int64_t count);
 } pool_int_types[] = {
-    [DML_TENSOR_DATA_TYPE_INT8] = { pool_int_tap_s8, pool_int_channels_s8, pool_int_values_s8, pool_int_line_s8 },
-    [DML_TENSOR_DATA_TYPE_UINT8] = { pool_int_tap_u8, pool_int_channels_u8, pool_int_values_u8, pool_int_line_u8 },
-    [DML_TENSOR_DATA_TYPE_INT16] = { pool_int_tap_s16, pool_int_channels_s16, pool_int_values_s16, pool_int_line_s16 },
-    [DML_TENSOR_DATA_TYPE_UINT16] = { pool_int_tap_u16, pool_int_channels_u16, pool_int_values_u16, pool_int_line_u16 },
-    [DML_TENSOR_DATA_TYPE_INT32] = { pool_int_tap_s32, pool_int_channels_s32, pool_int_values_s32, pool_int_line_s32 },
-    [DML_TENSOR_DATA_TYPE_UINT32] = { pool_int_tap_u32, pool_int_channels_u32, pool_int_values_u32, pool_int_line_u32 },
-    [DML_TENSOR_DATA_TYPE_INT64] = { pool_int_tap_s64, pool_int_channels_s64, pool_int_values_s64, pool_int_line_s64 },
-    [DML_TENSOR_DATA_TYPE_UINT64] = { pool_int_tap_u64, pool_int_channels_u64, pool_int_values_u64, pool_int_line_u64 },
+    [DML_TENSOR_DATA_TYPE_INT8] = { pool_int_tap_s8, pool_int_channels_s8, pool_int_values_s8, pool_int_line_s8,
+                                    pool_int_pixel_s8 },
+    [DML_TENSOR_DATA_TYPE_UINT8] = { pool_int_tap_u8, pool_int_channels_u8, pool_int_values_u8, pool_int_line_u8,
+                                     pool_int_pixel_u8 },
+    [DML_TENSOR_DATA_TYPE_INT16] = { pool_int_tap_s16, pool_int_channels_s16, pool_int_values_s16, pool_int_line_s16,
+                                     pool_int_pixel_s16 },
+    [DML_TENSOR_DATA_TYPE_UINT16] = { pool_int_tap_u16, pool_int_channels_u16, pool_int_values_u16, pool_int_line_u16,
+                                      pool_int_pixel_u16 },
+    [DML_TENSOR_DATA_TYPE_INT32] = { pool_int_tap_s32, pool_int_channels_s32, pool_int_values_s32, pool_int_line_s32,
+                                     pool_int_pixel_s32 },
+    [DML_TENSOR_DATA_TYPE_UINT32] = { pool_int_tap_u32, pool_int_channels_u32, pool_int_values_u32, pool_int_line_u32,
+                                      pool_int_pixel_u32 },
+    [DML_TENSOR_DATA_TYPE_INT64] = { pool_int_tap_s64, pool_int_channels_s64, pool_int_values_s64, pool_int_line_s64,
+                                     pool_int_pixel_s64 },
+    [DML_TENSOR_DATA_TYPE_UINT64] = { pool_int_tap_u64, pool_int_channels_u64, pool_int_values_u64, pool_int_line_u64,
+                                      pool_int_pixel_u64 },
 };
 
 static void pool_int_join(const struct pool_taps *p, const struct pool_span *span)
@@ -470,9 +496,9 @@ static void pool_int_input(const struct pool_taps *p, int64_t x_at, int64_t posi
 {
     const char *from = (const char *)p->call->data[0] + x_at * p->bytes;
     if (p->line && first)
-        memcpy(p->line, from, (size_t)p->s.in[2] * p->bytes);
+        memcpy(p->line, from, (size_t)p->line_count * p->bytes);
     else if (p->line)
-        pool_int_types[p->call->op->tensors[0].type].line(p->line, from, p->s.in[2]);
+        pool_int_types[p->call->op->tensors[0].type].line(p->line, from, p->line_count);
     for (int64_t k = p->inside[0]; !p->line && k < p->inside[1]; k++)
         pool_int_tap(p, from, position, k);
 }
@@ -498,6 +524,24 @@ static void pool_int_row(const struct pool_taps *p, const int64_t *at, const voi
     pool_store_places(p, at, p->s.index[4], 0, p->s.out[2]);
 }
 
+/* A row of pixels of adjacent channels, by way of p->line. */
+static void pool_int_pixels(const struct pool_taps *p, int64_t *at, int64_t channels, const void *least)
+{
+    const struct pool_shape *s = &p->s;
+    const int64_t rows = pool_rows(p, at, pool_int_input), step = s->dilation[2] * channels;
+    for (; at[4] < s->out[2]; at[4]++) {
+        char *to = (char *)p->call->data[1] + pool_offset(s->y, at) * p->bytes;
+        int64_t begin, end;
+        pool_taps(s, 2, at[4], &begin, &end);
+        const int64_t first = at[4] * s->stride[2] - s->pad[2] + begin * s->dilation[2];
+        if (rows && begin < end)
+            pool_int_types[p->call->op->tensors[1].type].pixel(to, (char *)p->line + first * channels * p->bytes,
+                                                               end - begin, step, channels);
+        else
+            copy_row(p->bytes, to, 1, least, 0, (uint64_t)channels);
+    }
+}
+
 static void pool_int_run(const struct kern_call *call, uint64_t begin, uint64_t end)
 {
     const struct kern_view *y = &call->op->tensors[1];
@@ -519,13 +563,18 @@ static void pool_int_run(const struct kern_call *call, uint64_t begin, uint64_t 
     pool_taps(&p.s, 2, 0, &p.inside[0], &p.inside[1]);
     p.inside[0] = BASE_MIN(p.inside[0], last[0]);
     p.inside[1] = BASE_MAX(p.inside[1], last[1]);
-    const bool by_channels = pool_int_by_channels(call->op, &p.s);
+    const bool by_channels = pool_int_by_channels(call->op, &p.s), by_line = pool_int_line_bytes(call->op, &p.s) > 0;
+    p.line_count = by_line ? p.s.in[2] * y->sizes[1] : p.s.in[2];
+    if (by_channels)
+        p.line = by_line ? (int64_t *)p.place + p.s.out[2] : NULL;
     for (uint64_t unit = begin; unit < end && !by_channels; unit++) {
         pool_row_at(y, unit, at);
         pool_int_row(&p, at, &least);
     }
     for (uint64_t unit = begin; unit < end && by_channels; unit++) {
         pool_pixels_at(&p, y->sizes[1], unit, at);
+        if (by_line)
+            pool_int_pixels(&p, at, y->sizes[1], &least);
         for (; at[4] < p.s.out[2]; at[4]++) {
             p.acc = (char *)call->data[1] + pool_offset(p.s.y, at) * p.bytes;
             copy_row(p.bytes, p.acc, 1, &least, 0, y->sizes[1]);
