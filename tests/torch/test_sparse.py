@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse tensors of layout torch.sparse_coo: each operator has the results and gradients of the CPU in float64, without the
 fallback to the CPU."""
+import io
 import unittest
 
 import torch
@@ -161,6 +162,21 @@ class Sparse(unittest.TestCase):
                     weights.append(table.weight.detach().cpu())
                 torch.testing.assert_close(*weights, rtol=1e-10, atol=1e-10)
         self.assertEqual(torch_directml.fallbacks(), {})
+
+    def test_saving(self):
+        """torch.load checks the invariants of sparse tensors."""
+        file = io.BytesIO()
+        torch.save({"a": MATRIX["a"].coalesce().to(DEVICE), "wide": MATRIX["wide"].to(DEVICE)}, file)
+        for where in (None, DEVICE, "cpu"):
+            file.seek(0)
+            loaded = torch.load(file, map_location=where)
+            for name, x in loaded.items():
+                self.assertEqual(x.device, torch.device(where or DEVICE))
+                torch.testing.assert_close(x.to_dense().cpu(), MATRIX[name].to_dense())
+        indices, values = torch.tensor([[1, 0]], device=DEVICE), torch.ones(2, device=DEVICE)
+        torch.sparse_coo_tensor(indices.flip(1), values, (2,), check_invariants=True, is_coalesced=True)
+        with self.assertRaisesRegex(RuntimeError, "uncoalesced COO tensor"):
+            torch.sparse_coo_tensor(indices, values, (2,), check_invariants=True, is_coalesced=True)
 
     def test_what_is_refused(self):
         a = sparse((3, 3)).to(DEVICE)

@@ -5,6 +5,7 @@
 
 #include <ATen/NativeFunctions.h>
 #include <ATen/SparseTensorImpl.h>
+#include <ATen/native/DispatchStub.h>
 #include <ATen/native/Resize.h>
 #include <ATen/ops/_sparse_coo_tensor_unsafe.h>
 #include <ATen/ops/_unique2.h>
@@ -378,3 +379,13 @@ TORCH_LIBRARY_IMPL(aten, SparsePrivateUse1, m)
 
 } // namespace
 } // namespace dml
+
+// Checks of the invariants, as torch.load makes them, call this. torch does not install the header that declares it.
+namespace at::native
+{
+
+using flatten_indices_fn = Tensor (*)(const Tensor &, IntArrayRef);
+DECLARE_DISPATCH(flatten_indices_fn, flatten_indices_stub)
+REGISTER_PRIVATEUSE1_DISPATCH(flatten_indices_stub, &dml::sparse_keys)
+
+} // namespace at::native
