@@ -4,13 +4,16 @@ a module moves, checkpointing, errors where CUDA or the CPU has them, and memory
 import copy
 import importlib.util
 import unittest
+from unittest import mock
 
 import torch
 import torch.nn.functional as F
 import torch_directml
 from torch import nn
 from torch.nn.attention.flex_attention import flex_attention
+from torch.profiler import ProfilerActivity, profile
 from torch.utils.checkpoint import checkpoint
+from torch.utils.flop_counter import FlopCounterMode
 
 DEVICE = torch_directml.device()
 
@@ -194,13 +197,10 @@ class Errors(unittest.TestCase):
     def test_kinds_of_tensors_that_are_not_there(self):
         x = torch.eye(3, device=DEVICE)
         sparse, row = torch.eye(3).to_sparse(), torch.arange(3, device=DEVICE)
-        for make in (x.to_sparse, x.to_sparse_csr, lambda: sparse.to_sparse_csr().to(DEVICE),
+        for make in (x.to_sparse_csr, lambda: x.to_sparse(layout=torch.sparse_csr),
+                     lambda: sparse.to_sparse_csr().to(DEVICE),
                      lambda: torch.sparse_csr_tensor(row, row[:2], x[0, :2])):
             with self.assertRaisesRegex(NotImplementedError, "dml does not support sparse tensors"):
-                make()
-        moved = sparse.to(DEVICE)
-        for make in (lambda: torch.sparse.mm(sparse, x), lambda: moved @ x, lambda: moved + moved, lambda: moved * 2, moved.sum):
-            with self.assertRaisesRegex(NotImplementedError, "dml does not support operators of sparse tensors"):
                 make()
         for make in (lambda: torch.quantize_per_tensor(x, 0.1, 0, torch.qint8),
                      lambda: torch.quantize_per_tensor(x.cpu(), 0.1, 0, torch.qint8).to(DEVICE)):
@@ -232,10 +232,58 @@ class Errors(unittest.TestCase):
         self.assertEqual(torch.zeros(2, 2, layout=torch.sparse_coo, device=DEVICE).to_dense().tolist(), [[0, 0], [0, 0]])
 
     def test_compiling_without_a_backend(self):
+        """Inductor is the default: libraries that call torch.compile get the backend directml for tensors of the device."""
+        from torch_directml import compiler
         torch._dynamo.reset()
-        with self.assertRaisesRegex(Exception, 'Inductor.*does not support dml.*backend="directml"'):
-            torch.compile(nn.Linear(2, 2).to(DEVICE))(torch.ones(1, 2, device=DEVICE))
+        with mock.patch.object(compiler, "directml", side_effect=compiler.directml) as used:
+            layer, x = nn.Linear(2, 2), torch.ones(1, 2)
+            expected = layer(x)
+            moved = layer.to(DEVICE)
+            result = torch.compile(moved, mode="reduce-overhead", fullgraph=True)(x.to(DEVICE))
+            result.sum().backward()
+            torch.testing.assert_close(result.cpu(), expected)
+            made = torch.compile(lambda n: torch.ones(n, device=DEVICE) * n)  # a graph without inputs of the device
+            self.assertEqual(made(3).tolist(), [3, 3, 3])
+        self.assertEqual(used.call_count, 2)
+        with mock.patch.object(compiler, "directml") as unused, mock.patch("torch._inductor.compile_fx.compile_fx",
+                                                                           side_effect=lambda module, *_, **__: module):
+            self.assertEqual(torch.compile(lambda x: x + 1)(torch.ones(2)).tolist(), [2, 2])  # the CPU's graphs are Inductor's
+        unused.assert_not_called()
         torch._dynamo.reset()
+
+    def test_counting_flops(self):
+        """The numbers that the CPU counts, by torch.utils.flop_counter and by the profiler, also when an operator runs first."""
+        q = torch.randn(2, 3, 8, 16)
+        totals, recorded = [], []
+        for device in ("cpu", DEVICE):
+            x = q.to(device).requires_grad_()
+            with FlopCounterMode(display=False) as counter:
+                F.scaled_dot_product_attention(x, x, x, is_causal=True).sum().backward()
+            totals.append(counter.get_total_flops())
+            y = torch.randn(37, 41, device=device)
+            with profile(activities=[ProfilerActivity.CPU], with_flops=True) as profiler:
+                y @ y.t(), y * y, F.linear(y, y, y[:, 0])
+            recorded.append({event.key: event.flops for event in profiler.key_averages() if event.flops})
+        self.assertGreater(totals[0], 0)
+        self.assertEqual(totals[0], totals[1])
+        self.assertEqual(recorded[0], recorded[1])
+
+    def test_assertions(self):
+        """torch._assert_async, by which compiled and exported programs check values."""
+        for value in (torch.tensor(True), torch.tensor([2.5]), torch.tensor(-1)):
+            torch._assert_async(value.to(DEVICE))
+            torch._assert_async(value.to(DEVICE), "unused")
+        for value in (torch.tensor(False), torch.tensor([0.0]), torch.tensor(0)):
+            with self.assertRaisesRegex(RuntimeError, "Expected Tensor with single nonzero value, but got zero"):
+                torch._assert_async(value.to(DEVICE))
+            with self.assertRaisesRegex(RuntimeError, "the reason"):
+                torch._assert_async(value.to(DEVICE), "the reason")
+            with self.assertRaisesRegex(RuntimeError, "the reason"):
+                torch.ops.aten._functional_assert_async.msg(value.to(DEVICE), "the reason", torch.ones(1, device=DEVICE))
+        with self.assertRaises(RuntimeError):
+            torch._assert_async(torch.ones(2, device=DEVICE))
+        token = torch.ones(1, device=DEVICE)
+        self.assertEqual(torch.ops.aten._functional_assert_async.msg(token > 0, "unused", token).tolist(), [1])
 
     def test_flex_attention(self):
         q = torch.ones(1, 2, 128, 16, device=DEVICE)

@@ -17,8 +17,9 @@ enum Absent { COO, SPARSE, NESTED, QUANTIZED, MKLDNN };
 [[noreturn]] void refuse(const c10::OperatorHandle &op, Absent kind)
 {
     static const char *const texts[] = {
-        "operators of sparse tensors: make the tensor dense first (to_dense()), or compute on the CPU",
-        "sparse tensors: leave the tensor on the CPU, or make it dense first (to_dense())",
+        "this operator of sparse tensors: make the tensor dense first (to_dense()), or compute on the CPU",
+        "sparse tensors of other layouts than torch.sparse_coo: leave the tensor on the CPU, or make it dense first "
+        "(to_dense())",
         "nested tensors of layout torch.strided: use layout=torch.jagged",
         "quantized tensors: quantize on the CPU, or dequantize() first",
         "tensors of layout torch._mkldnn: leave the tensor on the CPU",

@@ -5,6 +5,7 @@
 
 #include <limits>
 
+#include <ATen/ops/_embedding_bag_sparse_backward.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
@@ -150,11 +151,13 @@ Tensor each_backward(const Tensor &grad, const Tensor &weight, const Tensor &ind
     return (padding >= 0 ? y * indices.ne(padding).to(type) : y).to(grad.scalar_type());
 }
 
-Tensor backward_of_all(const Tensor &grad, const Tensor &indices, const Tensor &, const Tensor &of,
+Tensor backward_of_all(const Tensor &grad, const Tensor &indices, const Tensor &offsets, const Tensor &of,
                        const Tensor &counts, const Tensor &most, c10::SymInt rows, bool by_frequency, int64_t mode,
                        bool sparse, const OptionalTensor &each, int64_t padding)
 {
-    TORCH_CHECK(!sparse, "embedding_bag: sparse gradients are not implemented on dml");
+    if (sparse)
+        return at::_embedding_bag_sparse_backward_symint(grad, indices, offsets, of, counts, std::move(rows),
+                                                         by_frequency, mode, each, padding);
     return backward(grad, indices, of, counts, most, rows.expect_int(), by_frequency, mode, each, padding);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <ATen/record_function.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <ATen/ops/empty_strided.h>
@@ -109,6 +110,7 @@ void correct_sizes(const c10::OperatorHandle &op, const torch::jit::Stack &stack
 bool infer(const c10::OperatorHandle &op, const torch::jit::Stack &stack, size_t begin, torch::jit::Stack *out,
            std::string *why)
 {
+    at::DisableRecordFunctionGuard unrecorded; // the profiler must not count the operator twice
     try {
         out->assign(stack.begin() + static_cast<std::ptrdiff_t>(begin), stack.end());
         c10::OperatorHandle common = common_form(op, out);

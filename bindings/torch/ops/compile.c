@@ -81,7 +81,7 @@ static aten_builder *builder_of(struct aten_node *n)
 {
     const struct aten_row *row = aten_row_of(n->op);
     n->parameter = row->parameter;
-    if (row->complex || !has_complex(n))
+    if (row->complex || row->build == aten_build_foreach || !has_complex(n)) /* _foreach_: builders of single tensors */
         return row->build;
     for (uint32_t i = 0; i < ARRAY_SIZE(complex_rows); i++)
         if (!strcmp(complex_rows[i].name, row->op.name) && !strcmp(complex_rows[i].overload, row->op.overload)) {

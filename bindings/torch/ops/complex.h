@@ -11,6 +11,8 @@ struct aten_pair {
     struct aten_value *re, *im;
 };
 
+/* The parts of a complex value, converted to the type `part`. */
+struct aten_pair aten_pair_of(struct aten_graph *g, struct aten_value *x, int32_t part);
 /* Argument i, which may be complex, real or a number, with parts of this type. */
 struct aten_pair aten_pair_in(struct aten_graph *g, const struct aten_node *n, uint32_t i, int32_t part);
 /* Stores x as the node's result i, which is complex. */

@@ -24,7 +24,7 @@ static struct aten_value *interleaved(struct aten_graph *g, const struct aten_va
     return y;
 }
 
-static struct aten_pair parts_of(struct aten_graph *g, struct aten_value *x, int32_t part)
+struct aten_pair aten_pair_of(struct aten_graph *g, struct aten_value *x, int32_t part)
 {
     struct aten_pair pair = { NULL, NULL };
     struct aten_value *both = x ? interleaved(g, x) : NULL;
@@ -44,7 +44,7 @@ struct aten_pair aten_pair_in(struct aten_graph *g, const struct aten_node *n, u
         return (struct aten_pair){ aten_scalar(g, part, n->args[i].reals[0]),
                                    aten_scalar(g, part, n->args[i].reals[1]) };
     if (aten_is_tensor(n, i) && aten_is_complex(n->args[i].values[0]->type))
-        return parts_of(g, n->args[i].values[0], part);
+        return aten_pair_of(g, n->args[i].values[0], part);
     return (struct aten_pair){ aten_in_as(g, n, i, part), NULL };
 }
 
@@ -233,7 +233,8 @@ bool aten_build_complex_add(struct aten_graph *g, const struct aten_node *n)
 {
     const int32_t part = aten_pair_type(n);
     const double sign = n->parameter ? -1 : 1;
-    struct aten_pair x = aten_pair_in(g, n, 0, part), y = aten_pair_in(g, n, 1, part);
+    const bool reverse = n->parameter == 2;
+    struct aten_pair x = aten_pair_in(g, n, reverse, part), y = aten_pair_in(g, n, !reverse, part);
     if (aten_given(n, 2) && !aten_is_number(g, n, 2, 1))
         y = aten_pair_multiply(g, y, aten_pair_in(g, n, 2, part));
     struct aten_value *im = x.im || y.im ? sum_of(g, x.im, y.im, sign) : NULL;
@@ -350,6 +351,8 @@ static int32_t bits_type(int32_t type)
 
 bool aten_build_bits(struct aten_graph *g, const struct aten_node *n)
 {
+    if (n->output_count == 1 && n->outputs[0].type == ATEN_COMPLEX128)
+        return aten_build_each_part(g, n);
     struct aten_operand *args = aten_alloc(g, n->arg_count * sizeof(*args));
     struct aten_tensor *outputs = aten_alloc(g, n->output_count * sizeof(*outputs));
     struct aten_node plain = *n;
@@ -384,12 +387,4 @@ bool aten_build_bits(struct aten_graph *g, const struct aten_node *n)
     bool ok = aten_row_of(n->op)->build(g, &plain);
     g->node = n;
     return ok;
-}
-
-/* constant_pad_nd(self, pad, value): with zeros, integers of the same size can be padded instead. */
-bool aten_build_complex_pad(struct aten_graph *g, const struct aten_node *n)
-{
-    if (aten_given(n, 2) && (n->args[2].kind == ATEN_REALS || aten_real(g, n, 2, 0) != 0))
-        return aten_fail(g, "complex numbers can be padded with zeros only");
-    return aten_build_bits(g, n);
 }

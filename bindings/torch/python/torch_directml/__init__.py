@@ -48,12 +48,13 @@ def _load():
 
 if not hasattr(torch, _DEVICE_TYPE):
     _load()
-    from . import dlpack as _dlpack, dml as _dml, nested as _nested, sharing as _sharing
+    from . import dlpack as _dlpack, dml as _dml, hooks as _hooks, nested as _nested, sharing as _sharing
 
     torch._register_device_module(_DEVICE_TYPE, _dml)
     torch.dml = _sys.modules["torch.dml"] = _dml  # regardless of the device's name
     _dlpack.install()
     _sharing.install()
+    _hooks.install()
     torch.utils.generate_methods_for_privateuse1_backend(for_storage=True)
     if torch.distributed.is_available():
         from . import distributed as distributed
