@@ -385,10 +385,15 @@ static DML_SCALAR_UNION number_union(struct aten_graph *g, const struct aten_nod
     return value;
 }
 
-/* arange(start, end, step): floats are start + i * step, computed in FLOAT64 as on the CPU. */
+static int32_t widest_float(const struct aten_graph *g)
+{
+    return aten_has_type(g->device, ATEN_FLOAT64) ? ATEN_FLOAT64 : ATEN_FLOAT32;
+}
+
+/* arange(start, end, step): floats are start + i * step, computed in FLOAT64 as on the CPU, where the device has it. */
 bool aten_build_arange(struct aten_graph *g, const struct aten_node *n)
 {
-    const int32_t type = n->outputs[0].type, in = aten_is_float(type) ? ATEN_FLOAT64 : type;
+    const int32_t type = n->outputs[0].type, in = aten_is_float(type) ? widest_float(g) : type;
     if (n->outputs[0].rank != 1 || type == ATEN_BOOLEAN)
         return aten_fail(g, "the result must be numbers in one dimension");
     return aten_result(
@@ -416,7 +421,15 @@ bool aten_build_linspace(struct aten_graph *g, const struct aten_node *n)
         double at = i < lower || steps == 1 ? first + step * (double)i : last - step * (double)(steps - 1 - i);
         values[i] = n->parameter ? pow(aten_real(g, n, 3, 10), at) : at;
     }
-    return values && aten_result(g, n, 0, aten_constant(g, ATEN_FLOAT64, 1, &steps, values));
+    if (widest_float(g) == ATEN_FLOAT64)
+        return values && aten_result(g, n, 0, aten_constant(g, ATEN_FLOAT64, 1, &steps, values));
+    /* As 32 bits of either kind, in place. */
+    for (int64_t i = 0; values && i < steps; i++) {
+        const float real = (float)values[i];
+        const int32_t integer = (int32_t)fmin(fmax(values[i], INT32_MIN), INT32_MAX);
+        memcpy((char *)values + i * 4, whole ? (const void *)&integer : (const void *)&real, 4);
+    }
+    return values && aten_result(g, n, 0, aten_constant(g, whole ? ATEN_INT32 : ATEN_FLOAT32, 1, &steps, values));
 }
 
 /* tril_indices, triu_indices(row, col, offset); parameter 1: triu */
