@@ -167,7 +167,7 @@ def share(n):
 
 
 def summary(results):
-    yield "| part | type | entries that ran | samples | right without the CPU | share | right with the CPU | failed | left out |"
+    yield "| part | type | entries | samples | right on the device | share | right, in part on the CPU | failed | left out |"
     yield "|---|---|---|---|---|---|---|---|---|"
     for part in PART_DTYPES:
         for dtype in dtypes_of(results, part):
@@ -180,25 +180,36 @@ def escaped(text):
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-def listed(results, status, title, text):
-    """The cases of a status, grouped by what there is to say of them."""
+def grouped(results, status, text):
+    """The cases of a status by what there is to say of them: [(text, {"part dtype, dtype": [entries]})]."""
     groups = collections.defaultdict(lambda: collections.defaultdict(list))
     for case, r in results.items():
         if r["status"] == status:
             part, dtype, name = case.split("/", 2)
-            groups[text(r)][part + " " + name].append(dtype)
-    if not groups:
-        return
-    yield f"\n## {title}\n"
-    yield "| why | entries |"
-    yield "|---|---|"
+            groups[text(r)][part, name].append(dtype)
     for why, names in sorted(groups.items()):
         by_types = collections.defaultdict(list)
-        for name, dtypes in names.items():
-            part, name = name.split(" ", 1)
+        for (part, name), dtypes in names.items():
             by_types[f"{part} {', '.join(dtypes)}"].append(f"`{name}`")
-        text_of = "; ".join(f"{types}: {', '.join(sorted(entries))}" for types, entries in sorted(by_types.items()))
-        yield f"| {escaped(why)} | {text_of} |"
+        yield escaped(why), {types: sorted(entries) for types, entries in sorted(by_types.items())}
+
+
+def listed(groups):
+    """All entries of each group."""
+    for why, types in groups:
+        text = "; ".join(f"{name}: {', '.join(entries)}" for name, entries in types.items())
+        yield f"| {why} | {text} |"
+
+
+def counted(results):
+    """The cases that were left out, in numbers: no list of them tells a reader more than the reason does."""
+    numbers = collections.defaultdict(collections.Counter)
+    for case, r in results.items():
+        if r["status"] == "skip":
+            part, dtype, _ = case.split("/", 2)
+            numbers[general(r["why"])][f"{part} {dtype}"] += 1
+    for why, counts in sorted(numbers.items()):
+        yield f"| {escaped(why)} | {', '.join(f'{name}: {n}' for name, n in counts.items())} |"
 
 
 def general(why):
@@ -211,42 +222,74 @@ def core_table(core, results):
     counts = collections.Counter(core.values())
     there = len(core) - counts["none"]
     yield "\n## Core ATen\n"
-    yield (f"{there} of {len(core)} overloads with the tag `core` are there: {counts['kernel']} with a kernel of the device, "
-           f"{counts['composed']} made of others by torch.")
+    yield ("Core ATen is the set of operators to which torch reduces exported programs. "
+           f"{there} of its {len(core)} overloads are there:\n{counts['kernel']} with a kernel of the device, "
+           f"{counts['composed']} composed of others by torch. [pytorch-operators.md](pytorch-operators.md) lists all operators.")
     missing = sorted(name for name, how in core.items() if how == "none")
     if missing:
         yield f"\nThe CPU's: {', '.join(f'`{name}`' for name in missing)}."
     partly = sorted(name for name in fallen if name in core and core[name] != "none")
     if partly:
-        yield f"\nOf these, some samples above ran on the CPU: {', '.join(f'`{name}`' for name in partly)}."
+        yield f"\nWith some types, above all integers, these run on the CPU: {', '.join(f'`{name}`' for name in partly)}."
+
+
+INTRODUCTION = """# Conformance of torch_directml
+
+torch ships test data for its own devices: samples of the arguments of each operator (OpInfo), module (module_db) and optimizer
+(optim_db). This page is the result of all of them on [torch_directml](pytorch.md), the device `dml`, with the cpu adapter,
+compared with torch's CPU: results, and gradients where there are any. Networks of torchvision and transformers, wrong arguments
+and gradients against differences are further parts.
+
+A result is right if one of these holds:
+
+- It is as near to the CPU's as the [tolerances](#tolerances) ask for.
+- In floating point: it is as near to the CPU's in float64, or at most twice (in 16 bits four times) as far from it as the
+  CPU's result of the same type.
+- Of modules in 16 bits: it is among what the CPU makes in float64 of inputs and weights changed by up to two units in their
+  last place.
+- Random results have the distribution of the CPU's.
+
+An entry is an operator, module, optimizer or network, which has many samples. It counts as right on the device if no sample ran
+on the CPU, as `torch_directml.fallbacks()` tells, and as failed if one is wrong.
+"""
+
+RUNNING = """
+## Running it
+
+    make conformance-torch                               # all parts, about half an hour on two CPUs; writes this page
+    scripts/check-torch build -- tests/torch/conformance.py --parts opinfo --dtypes float32 --only 'conv|norm'
+    scripts/check-torch build -- tests/torch/conformance.py --help
+
+It needs torch, which `scripts/prepare-torch --networks` installs in `.cache`. The exit code is 1 if an entry failed, and failed
+entries are printed with the sample and the reason. `make check-all` runs another part of the same data each day (test_opinfo).
+"""
 
 
 def page(data, command):
     facts, results = data["facts"], data["results"]
-    yield "# Conformance of torch_directml\n"
-    yield ("Written by `make conformance-torch` (tests/torch/conformance.py), which runs the test data that torch ships (OpInfo, "
-           "module_db, optim_db)\non [torch_directml](pytorch.md) and compares results and gradients with the CPU's. A result "
-           "is right if it is as near to the CPU's as the\n[tolerances](#tolerances) ask for, or, in floating point, as near to "
-           "the CPU's in float64, or not farther from that than twice (in\n16 bits four times) the CPU's of the same type. "
-           "Modules in 16 bits may also lie among what the CPU makes in float64 of inputs and weights\nchanged by up to two units "
-           "in their last place. Random results are compared by their distributions. `torch_directml.fallbacks` tells\nwhich "
-           "operators ran on the CPU.\n")
-    yield f"{data['date']}, torch {facts['torch']}, device \"{facts['device']}\": {command}\n"
+    yield INTRODUCTION
+    yield "## Results\n"
+    yield f"{data['date']}, torch {facts['torch']}, device \"{facts['device']}\":\n{command}.\n"
     yield from summary(results)
+    for title, status, text in (("What failed", "fail", lambda r: general(r["why"])), ("What ran on the CPU, at least in part",
+            "fallback", lambda r: ", ".join(f"`{name}`" for name in sorted(r["fallbacks"])))):
+        rows = list(listed(grouped(results, status, text)))
+        if rows:
+            yield f"\n## {title}\n\n| {'reason' if status == 'fail' else 'operators of ATen'} | entries |\n|---|---|"
+            yield from rows
     yield from core_table(facts["core"], results)
+    yield "\n## What was left out\n\n| reason | entries |\n|---|---|"
+    yield from counted(results)
     yield from tolerance_table(facts["tolerances"])
-    yield from listed(results, "fail", "What failed", lambda r: general(r["why"]))
-    yield from listed(results, "fallback", "What ran on the CPU, at least in part",
-                      lambda r: ", ".join(f"`{name}`" for name in sorted(r["fallbacks"])))
-    yield from listed(results, "skip", "What was left out", lambda r: general(r["why"]))
+    yield RUNNING.rstrip("\n")
 
 
 def tolerance_table(tolerances):
     yield "\n## Tolerances\n"
-    yield ("Those of `torch.testing.assert_close` (float32: 1.3e-6 relative, 1e-5 absolute; float16: 1e-3, 1e-5; bfloat16: "
-           "1.6e-2, 1e-5) and, for single\noperators, what OpInfo itself allows. torch's own comparison of CUDA with the CPU "
-           "allows 1e-3 and 1e-3 for operators, 5e-2 for modules.\nAll that is allowed beyond, in one list "
-           "(`ROUNDINGS` in tests/torch/conformance_tolerances.py; losses in conformance_networks.py):\n")
+    yield ("The tolerances are those of `torch.testing.assert_close` (float32: 1.3e-6 relative, 1e-5 absolute; float16: 1e-3, 1e-5;\n"
+           "bfloat16: 1.6e-2, 1e-5) and, for single operators, what OpInfo itself allows. torch's own comparison of CUDA with the\n"
+           "CPU allows 1e-3 and 1e-3 for operators, 5e-2 for modules. All that is allowed beyond is in one list (`ROUNDINGS` in\n"
+           "tests/torch/conformance_tolerances.py; losses in conformance_networks.py):\n")
     yield "| entries | type: relative, absolute | why |"
     yield "|---|---|---|"
     for entries, allowed, why in tolerances:

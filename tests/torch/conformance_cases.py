@@ -312,7 +312,7 @@ def sample_without_gradient(op, sample, grad):
 def opinfo(name, dtype, limits):
     op = OPS[name]
     if SPARSE.search(name):
-        return skip("sparse tensors: the CPU's")
+        return skip("sparse tensors: tests/torch/test_sparse.py")
     if name.startswith("jiterator"):
         return skip("compiles CUDA text")
     if dtype not in op.supported_dtypes("cpu"):
@@ -487,7 +487,7 @@ def optimizer_runner(info, kwargs, dtype):
 def optimizer(name, dtype, limits):
     info = OPTIMIZERS[name]
     if info.only_supports_sparse_grads:
-        return skip("sparse gradients: the CPU's")
+        return skip("sparse gradients: tests/torch/test_sparse.py")
     kinds = [None] + [f for f in info.supported_impls if f != "fused" or "cpu" in info.supports_fused_on]
 
     def runs():
