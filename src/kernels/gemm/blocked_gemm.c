@@ -137,9 +137,10 @@ void blocked_gemm_column_sums(const struct blocked_gemm_isa *isa, const void *pa
 {
     uint32_t ones[ONES * BLOCKED_GEMM_PACK_MAX / sizeof(uint32_t)]; /* packs */
     int32_t part[BLOCKED_GEMM_COLUMNS_MAX];
+    const uint32_t one = blocked_gemm_of_bytes(isa) ? 0x01010101 : 0x00010001;
     memset(sums, 0, isa->columns * sizeof(*sums));
-    for (uint32_t i = 0; i < ARRAY_SIZE(ones); i++)
-        ones[i] = blocked_gemm_of_bytes(isa) ? 0x01010101 : 0x00010001;
+    for (uint32_t i = 0; i < BASE_MIN(packs, ONES) * isa->pack_bytes / sizeof(*ones); i++)
+        ones[i] = one;
     for (uint64_t first = 0; first < packs; first += ONES) {
         uint64_t count = BASE_MIN(packs - first, ONES);
         isa->tile(&(struct blocked_gemm_tile){ ones, (const char *)panel + first * isa->columns * isa->pack_bytes, part,

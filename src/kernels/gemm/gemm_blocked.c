@@ -121,6 +121,18 @@ uint64_t blocked_gemm_plan(const struct blocked_gemm_isa *isa, const struct kern
 
 /* ---- B ---- */
 
+/* One column of packs, which are `columns` apart. */
+static void panel_column(const struct blocked_gemm_isa *isa, const void *packs, uint64_t count, char *out)
+{
+    const uint64_t step = (uint64_t)isa->columns * isa->pack_bytes;
+    if (isa->pack_bytes == 4)
+        for (uint64_t w = 0; w < count; w++)
+            memcpy(out + w * step, (const char *)packs + w * 4, 4);
+    else
+        for (uint64_t w = 0; w < count; w++)
+            memcpy(out + w * step, (const char *)packs + w * isa->pack_bytes, isa->pack_bytes);
+}
+
 /* Columns in sequence, k contiguous in memory. */
 static void panel_deep(const struct blocked_gemm_isa *isa, const struct blocked_gemm_line *from,
                        const struct gemm_blocks *g, uint32_t count, int64_t step, char *panel)
@@ -132,12 +144,10 @@ static void panel_deep(const struct blocked_gemm_isa *isa, const struct blocked_
             uint64_t n = BASE_MIN(g->packs - first, 64), begin = first * isa->k_pack;
             struct blocked_gemm_line line = *from;
             line.index += c * step + (int64_t)begin;
-            memset(packs, 0, sizeof(packs));
+            memset(packs, 0, n * isa->pack_bytes);
             if (c < count)
                 blocked_gemm_row(isa, &line, (uint32_t)BASE_MIN(g->k - begin, n * isa->k_pack), true, packs);
-            for (uint64_t w = 0; w < n; w++)
-                memcpy(out + (first + w) * isa->columns * isa->pack_bytes, (char *)packs + w * isa->pack_bytes,
-                       isa->pack_bytes);
+            panel_column(isa, packs, n, out + first * isa->columns * isa->pack_bytes);
         }
     }
 }
