@@ -177,11 +177,11 @@ void check_epilogue(struct check_rng *rng, struct check_case *c, const struct ke
                                      KERN_MAP_SIGMOID };
     const uint8_t gate = gates[check_pick(rng, 5)], value = map->store[0];
     map->inst[map->inst_count] = (struct kern_map_inst){ gate, f32, f32, { value } };
-    /* Errors of long sums must not grow where results do not. */
+    /* Errors of long sums must not grow where results do not: a sigmoid, whose slope is 1/4, is a factor. */
     map->inst[map->inst_count].imm[0].f32 = gate == KERN_MAP_HARD_SIGMOID ? 1.0f / 32 : 1.5f;
     map->inst[map->inst_count++].imm[1].f32 = 0.25f;
     map->store[0]++;
-    if ((gate != KERN_MAP_SIGMOID && gate != KERN_MAP_HARD_SIGMOID) || check_chance(rng, 2))
+    if (gate != KERN_MAP_SIGMOID && (gate != KERN_MAP_HARD_SIGMOID || check_chance(rng, 2)))
         return;
     map->inst[map->inst_count++] = (struct kern_map_inst){ KERN_MAP_MUL, f32, f32, { value, map->store[0] } };
     map->store[0]++;
