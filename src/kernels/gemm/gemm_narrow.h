@@ -5,10 +5,10 @@
 
 #include "kernels/gemm/gemm.h"
 
-#define GEMM_NARROW_COLUMNS 8  /* most of Y */
+#define GEMM_NARROW_COLUMNS 8   /* most of Y */
 #define GEMM_NARROW_ROWS    256 /* most of a block: whole vectors of every instruction set */
 #define GEMM_NARROW_PITCH   272 /* between steps of k: lines of a column do not share a set of the cache */
-#define GEMM_NARROW_DEPTH   32 /* steps of k at once: a block of A stays in the first-level cache */
+#define GEMM_NARROW_DEPTH   32  /* steps of k at once: a block of A stays in the first-level cache */
 
 struct gemm_narrow {
     uint64_t batches, rows, blocks; /* batches that share B are one with more rows if the other tensors allow it */

@@ -11,7 +11,7 @@ struct narrow_run {
     float *a, *c, *block;
     const float *b;
     const struct kern_map_isa *isa;
-    uint64_t b_batch; /* whose matrix is in b */
+    uint64_t b_batch;           /* whose matrix is in b */
     uint32_t at[KERN_RANK_MAX]; /* the block's first row in Y */
     uint32_t rows;
     struct kern_op end; /* the epilogue on a block */
@@ -69,9 +69,8 @@ DENSE_INLINE void narrow_rows(uint32_t n, uint32_t vecs, const struct narrow_ste
 {
     vec sum[GEMM_NARROW_COLUMNS][2];
     const float *a = steps->a + m, *b = steps->b;
-    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < n; j++)
-        _Pragma("GCC unroll 2") for (uint32_t v = 0; v < vecs; v++) sum[j][v] =
-            steps->add ? vec_load(c + j * GEMM_NARROW_ROWS + m + v * VEC) : vec_set(0);
+    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < n; j++) _Pragma("GCC unroll 2") for (uint32_t v = 0; v < vecs; v++)
+        sum[j][v] = steps->add ? vec_load(c + j * GEMM_NARROW_ROWS + m + v * VEC) : vec_set(0);
     for (uint32_t k = 0; k < steps->depth; k++, a += steps->step, b += n) {
         vec x[2];
         _Pragma("GCC unroll 2") for (uint32_t v = 0; v < vecs; v++) x[v] = vec_load(a + v * VEC);
@@ -79,9 +78,8 @@ DENSE_INLINE void narrow_rows(uint32_t n, uint32_t vecs, const struct narrow_ste
             _Pragma("GCC unroll 2") for (uint32_t v = 0; v < vecs; v++) sum[j][v] =
                 vec_fma(x[v], vec_set(b[j]), sum[j][v]);
     }
-    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < n; j++)
-        _Pragma("GCC unroll 2") for (uint32_t v = 0; v < vecs; v++)
-            vec_store(c + j * GEMM_NARROW_ROWS + m + v * VEC, sum[j][v]);
+    _Pragma("GCC unroll 8") for (uint32_t j = 0; j < n; j++) _Pragma("GCC unroll 2") for (uint32_t v = 0; v < vecs; v++)
+        vec_store(c + j * GEMM_NARROW_ROWS + m + v * VEC, sum[j][v]);
 }
 
 DENSE_INLINE void narrow_multiply(uint32_t n, const struct narrow_run *r, const struct narrow_steps *steps)
@@ -150,7 +148,8 @@ static void narrow_store(const struct narrow_run *r)
 {
     const struct kern_view *y = &r->call->op->tensors[r->call->op->input_count];
     void *data = r->call->data[r->call->op->input_count];
-    const int64_t step = y->sizes[y->rank - 1] > 1 ? y->strides[y->rank - 1] : 1, row = r->p.row[r->call->op->input_count];
+    const int64_t step = y->sizes[y->rank - 1] > 1 ? y->strides[y->rank - 1] : 1,
+                  row = r->p.row[r->call->op->input_count];
     const int64_t at = dense_offset(y, r->at, y->rank - 1);
     const uint32_t n = r->p.n;
     const bool dense = step == 1 && row == n;
