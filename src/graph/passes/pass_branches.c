@@ -16,7 +16,8 @@ struct term {
     uint32_t first[KERN_SPATIAL_MAX], step[KERN_SPATIAL_MAX]; /* its taps among those of the sum */
 };
 
-/* The context of the derivation of filters and bias, whose inputs are each term's filter, scale and bias, if present. */
+/* The context of the derivation of filters and bias, whose inputs are each term's filter, scale and bias, if present.
+ */
 struct summing {
     struct term terms[2];
     struct kern_view filter; /* of the sum, packed */
@@ -76,8 +77,8 @@ static void add_image(const struct summing *s, const struct term *term, const vo
 {
     const uint32_t zero[KERN_SPATIAL_MAX] = { 0 };
     for (uint32_t o = 0; o < s->filter.sizes[0]; o++) {
-        float *to = out + o * s->filter.strides[0] + o % s->filter.sizes[1] * s->filter.strides[1] +
-                    tap_of(s, term, zero);
+        float *to =
+            out + o * s->filter.strides[0] + o % s->filter.sizes[1] * s->filter.strides[1] + tap_of(s, term, zero);
         *to = (float)(*to + term->sign * (scale ? element(scale, &term->scale, o) : 1));
     }
 }
@@ -247,7 +248,8 @@ static bool derive(const struct branches *b, const struct summing *s, uint32_t f
     }
     values[count] = filter;
     values[count + 1] = bias;
-    return graph_derive(b->graph, &(struct graph_derivation){ "branches", run_summing, s, sizeof(*s), count, 2, values });
+    return graph_derive(b->graph,
+                        &(struct graph_derivation){ "branches", run_summing, s, sizeof(*s), count, 2, values });
 }
 
 /* Nothing changes what the terms read until the sum; they move there. */
