@@ -137,9 +137,9 @@ const struct graph_backend graph_backend_spirv = {
     .name = "spirv",
     .passes = GRAPH_PASS_BIT(dead_nodes) | GRAPH_PASS_BIT(narrow) | GRAPH_PASS_BIT(requantize) |
               GRAPH_PASS_BIT(common_subexpressions) | GRAPH_PASS_BIT(fold_constants) | GRAPH_PASS_BIT(fold_batch_norm) |
-              GRAPH_PASS_BIT(gathers) | GRAPH_PASS_BIT(views) | GRAPH_PASS_BIT(windows) | GRAPH_PASS_BIT(rolls) |
-              GRAPH_PASS_BIT(casts) | GRAPH_PASS_BIT(halves) | GRAPH_PASS_BIT(joins) | GRAPH_PASS_BIT(fold_scalars) |
-              GRAPH_PASS_BIT(factors) | GRAPH_PASS_BIT(shapes) | GRAPH_PASS_BIT(norms) |
+              GRAPH_PASS_BIT(branches) | GRAPH_PASS_BIT(gathers) | GRAPH_PASS_BIT(views) | GRAPH_PASS_BIT(windows) |
+              GRAPH_PASS_BIT(rolls) | GRAPH_PASS_BIT(casts) | GRAPH_PASS_BIT(halves) | GRAPH_PASS_BIT(joins) |
+              GRAPH_PASS_BIT(fold_scalars) | GRAPH_PASS_BIT(factors) | GRAPH_PASS_BIT(shapes) | GRAPH_PASS_BIT(norms) |
               GRAPH_PASS_BIT(fuse_activation) | GRAPH_PASS_BIT(fuse_map) | GRAPH_PASS_BIT(fuse_norm) |
               GRAPH_PASS_BIT(fuse_lp_norm) | GRAPH_PASS_BIT(sums) | GRAPH_PASS_BIT(fuse_attention) |
               GRAPH_PASS_BIT(merge_products) | GRAPH_PASS_BIT(weights) | GRAPH_PASS_BIT(layout) |

@@ -23,6 +23,27 @@ static void conv_batch_norm(struct graph *graph)
     make_map(graph, KERN_MAP_RELU, &z, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 4, 6, 6), 0, 0);
 }
 
+/* Two convolutions of one image and the image, normalised, are added. */
+static void branches(struct graph *graph)
+{
+    struct graph_operand x = make4(graph, GRAPH_INPUT, 0, 1, 4, 6, 6), terms[3], sum = temp4(graph, 1, 4, 6, 6);
+    struct graph_operand all = temp4(graph, 1, 4, 6, 6), in[3] = { x };
+    for (uint32_t i = 0; i < 3; i++)
+        terms[i] = temp4(graph, 1, 4, 6, 6);
+    in[2] = make_constant(graph, 4, SIZES(1, 4, 1, 1), -1, 0.5f);
+    in[1] = make_constant(graph, 4, SIZES(4, 4, 1, 1), 1, 0.5f);
+    make_conv(graph, in, 2, terms[0], 1, 1, 0);
+    in[1] = make_constant(graph, 4, SIZES(4, 4, 3, 3), -1, 0.01f);
+    make_conv(graph, in, 3, terms[1], 1, 1, 1);
+    in[1] = make_constant(graph, 4, SIZES(1, 4, 1, 1), 1, 0.25f);
+    for (uint32_t t = 1; t < 3; t++)
+        in[t].view = graph_view_broadcast(&in[t].view, 4, x.view.sizes);
+    make_map(graph, KERN_MAP_FMA, in, 3, terms[2], 0, 0);
+    make_map(graph, KERN_MAP_ADD, terms, 2, sum, 0, 0);
+    make_map(graph, KERN_MAP_SUB, (struct graph_operand[]){ sum, terms[2] }, 2, all, 0, 0);
+    make_map(graph, KERN_MAP_RELU, &all, 1, make4(graph, GRAPH_OUTPUT, 0, 1, 4, 6, 6), 0, 0);
+}
+
 /* A convolution of columns, and element-wise ops that fuse with it. */
 static void columns(struct graph *graph)
 {
@@ -379,6 +400,7 @@ static const struct {
     void (*make)(struct graph *graph);
 } samples[] = {
     { "conv_batch_norm", conv_batch_norm },
+    { "branches", branches },
     { "columns", columns },
     { "residual", residual },
     { "join_and_slice", join_and_slice },

@@ -502,15 +502,6 @@ static void add_known(struct maker *maker)
     }
 }
 
-/* A temporary whose channels lie together. */
-static struct graph_operand pixels(struct maker *maker, uint32_t n, uint32_t c, uint32_t h, uint32_t w)
-{
-    struct graph_operand made = graph_temp(maker->graph, F32, 4, SIZES(n, c, h, w));
-    const int64_t strides[] = { (int64_t)c * h * w, 1, (int64_t)w * c, c };
-    memcpy(made.view.strides, strides, sizeof(strides));
-    return made;
-}
-
 static struct graph_operand bounded(struct maker *maker, struct graph_operand x, uint32_t one_in)
 {
     const uint32_t *sizes = x.view.sizes;
@@ -573,7 +564,7 @@ static void make_graph(struct graph *graph, uint64_t seed, uint32_t flags, bool 
         add_join,     add_conv,      add_conv,       add_gemm,      add_pool,      add_reduce,    add_norm,
         add_known,    add_overwrite, add_overwrite,  add_attention, add_attention, add_attention, add_gate,
         add_products, add_block,     add_norm_parts, add_lp_norm,   add_gather,    add_rotation,  add_windows,
-        add_halves,   add_casts,     add_choice,     add_lines,
+        add_halves,   add_casts,     add_choice,     add_lines,     add_branches,
     };
     struct maker maker = { .graph = graph };
     state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;

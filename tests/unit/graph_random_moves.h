@@ -173,6 +173,50 @@ static void add_choice(struct maker *maker)
 
 /* Two tensors side by side along an axis, or the second over part of the first, as they are or computed there; the
  * first part is sometimes copied away in between, so that order matters. */
+/* A temporary whose channels lie together. */
+static struct graph_operand pixels(struct maker *maker, uint32_t n, uint32_t c, uint32_t h, uint32_t w)
+{
+    struct graph_operand made = graph_temp(maker->graph, F32, 4, SIZES(n, c, h, w));
+    const int64_t strides[] = { (int64_t)c * h * w, 1, (int64_t)w * c, c };
+    memcpy(made.view.strides, strides, sizeof(strides));
+    return made;
+}
+
+/* Branches of one image that are added, or subtracted: convolutions, the image, and the image scaled per channel. */
+static void add_branches(struct maker *maker)
+{
+    const uint32_t n = 1 + rnd(2), groups = 1 + rnd(2), c = groups * (1 + rnd(3)), h = 4 + rnd(4), w = 4 + rnd(4);
+    const uint32_t stride = 1 + rnd(4) / 3, count = 2 + rnd(2);
+    struct graph_operand from = any(maker), x = pixels(maker, n, c, h, w), in[3], sum = x;
+    in[0] = random_constant(maker, x.view.sizes);
+    in[1] = from;
+    in[1].view = graph_view_slice(&from.view, SIZES(0, 0, 0, 0), SIZES(1, 1, 1, 1), NULL);
+    make_map(maker->graph, KERN_MAP_ADD, in, 2, x, 0, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t k = rnd(3) ? 1 + 2 * rnd(2) : 5, kind = stride == 1 && i ? rnd(4) : 2;
+        struct graph_operand y = pixels(maker, n, c, (h - 1) / stride + 1, (w - 1) / stride + 1), term = y;
+        in[0] = x;
+        in[1] = random_constant(maker, kind == 1 ? SIZES(1, c, 1, 1) : SIZES(c, c / groups, k, k));
+        in[2] = random_constant(maker, SIZES(1, c, 1, 1));
+        if (kind == 0)
+            term = x;
+        if (kind == 1) {
+            for (uint32_t t = 1; t < 3; t++)
+                in[t].view = graph_view_broadcast(&in[t].view, 4, x.view.sizes);
+            make_map(maker->graph, KERN_MAP_FMA, in, 3, y, 0, 0);
+        }
+        if (kind > 1)
+            make_conv(maker->graph, in, 2 + rnd(2), y, groups, stride, k / 2);
+        struct graph_operand terms[2] = { sum, term }, next = pixels(maker, n, c, y.view.sizes[2], y.view.sizes[3]);
+        if (i)
+            make_map(maker->graph, rnd(3) ? KERN_MAP_ADD : KERN_MAP_SUB, terms, 2, next, 0, 0);
+        sum = i ? next : term;
+        if (rnd(8) == 0)
+            keep(maker, sum);
+    }
+    keep(maker, sum);
+}
+
 static void add_join(struct maker *maker)
 {
     struct graph_operand a = any(maker), part, copy;

@@ -142,13 +142,12 @@ static bool is_half(DML_TENSOR_DATA_TYPE type)
     return type == DML_TENSOR_DATA_TYPE_FLOAT16 || type == ANYDML_TENSOR_DATA_TYPE_BFLOAT16;
 }
 
-/* Everything that `program` reads has this 16-bit type: its result has it as a storage type, not because of a cast. */
-static bool only_half_inputs(const struct graph_program *program, DML_TENSOR_DATA_TYPE half)
+bool graph_program_casts(const struct graph_program *program, DML_TENSOR_DATA_TYPE stored)
 {
+    bool same = program->input_count > 0;
     for (uint32_t i = 0; i < program->input_count; i++)
-        if (program->inputs[i].view.type != half && program->inputs[i].value != GRAPH_NONE)
-            return false;
-    return program->input_count > 0;
+        same = same && (program->inputs[i].view.type == stored || program->inputs[i].value == GRAPH_NONE);
+    return is_half(stored) && !same;
 }
 
 /* Narrow integers keep the low bits when stored: WRAP does the same in a register. */
@@ -244,7 +243,7 @@ bool graph_program_join(const struct graph_program *first, const struct graph_pr
     uint8_t first_regs[KERN_TENSORS_MAX + KERN_MAP_INST_MAX] = { 0 };
     uint8_t second_regs[KERN_TENSORS_MAX + KERN_MAP_INST_MAX] = { 0 };
     memset(out, 0, sizeof(*out));
-    if (is_half(stored) && !only_half_inputs(first, stored))
+    if (graph_program_casts(first, stored))
         return false;
     if (!add_inputs(out, first, 0, first_regs) || !add_inputs(out, second, fed, second_regs) ||
         !append_all(out, first, first_regs))

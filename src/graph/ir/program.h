@@ -15,6 +15,9 @@ struct graph_program {
 
 /* The program of a MAP op. */
 void graph_program_of(const struct graph_op *op, struct graph_program *out);
+/* The result's type `stored`, of 16 bits, is a cast's, and not that of everything that the program reads: what follows
+ * does not become part of its op, which rounds. */
+bool graph_program_casts(const struct graph_program *program, DML_TENSOR_DATA_TYPE stored);
 /* The epilogue of another op, or the empty one: result = register 0. */
 void graph_program_of_epilogue(const struct graph_op *host, struct graph_program *out);
 /* Makes a MAP op, or another op's epilogue, compute the program on its inputs; false if there are too many. An epilogue

@@ -118,16 +118,6 @@ static bool read_all(struct graph *graph, struct graph_uses *uses, const struct 
     return true;
 }
 
-/* A cast to 16 bits stays where it is: what follows it does not become part of its op. */
-static bool casts(const struct graph_op *map)
-{
-    const DML_TENSOR_DATA_TYPE stored = map->k.tensors[map->k.input_count].type;
-    bool found = false;
-    for (uint32_t t = 0; t < map->k.input_count; t++)
-        found = found || map->k.tensors[t].type != stored;
-    return found && graph_is_float(stored) && schema_data_type_bits(stored) == 16;
-}
-
 /* It reads all of an element-wise result in order, alone: both will be one op. */
 static bool continues(const struct graph *graph, const struct graph_uses *uses, const struct graph_op *op)
 {
@@ -137,7 +127,11 @@ static bool continues(const struct graph *graph, const struct graph_uses *uses, 
         return false;
     const struct graph_op *writer = graph->ops[sum.writer];
     const struct kern_view *written = &writer->k.tensors[sum.writer_tensor];
-    return writer->k.kind == KERN_MAP && !casts(writer) &&
+    struct graph_program program;
+    if (writer->k.kind != KERN_MAP)
+        return false;
+    graph_program_of(writer, &program);
+    return !graph_program_casts(&program, written->type) &&
            (graph_view_equal(&op->k.tensors[0], written) ||
             (graph_view_reshape(&op->k.tensors[0], written->rank, written->sizes, &seen) &&
              graph_view_equal(&seen, written)));
