@@ -124,11 +124,6 @@ static DML_TENSOR_DATA_TYPE register_type(const struct graph_program *program, u
                                       : program->map.inst[reg - program->input_count].to_type;
 }
 
-bool graph_program_of_floats(const struct graph_program *program)
-{
-    return graph_is_float(register_type(program, program->map.store[0]));
-}
-
 static bool convert(struct graph_program *program, DML_TENSOR_DATA_TYPE to, uint8_t *reg)
 {
     DML_TENSOR_DATA_TYPE from = register_type(program, *reg);
@@ -202,6 +197,12 @@ static bool is_truth(const struct graph_program *program, uint32_t reg)
         [KERN_MAP_IS_INF] = true,
     };
     return reg >= program->input_count && truths[program->map.inst[reg - program->input_count].code];
+}
+
+bool graph_program_of_floats(const struct graph_program *program)
+{
+    const uint8_t reg = program->map.store[0];
+    return graph_is_float(register_type(program, reg)) && !is_truth(program, reg);
 }
 
 /* The register as it would be after a store as `stored`. */

@@ -26,7 +26,7 @@ bool graph_op_set_program(struct graph_op *op, const struct graph_program *progr
 bool graph_op_set_epilogue(struct graph_op *op, const struct graph_program *program);
 /* The MAP op with all its tensors viewed in the sizes of `shape`, elements in the same order; false if no view can. */
 bool graph_map_in_shape(const struct graph_op *map, const struct kern_view *shape, struct graph_op *out);
-/* Its result, before it is stored, is a float. */
+/* Its result, before it is stored, is a float other than the 0 or 1 of a comparison. */
 bool graph_program_of_floats(const struct graph_program *program);
 /* `second` after `first`: the inputs of second in `fed` (bit i = input i) are first's output 0, which was stored as
  * `stored`. false if limits are exceeded, or if removing the store and load would change results beyond rounding.
