@@ -355,14 +355,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL instance_proc(VkInstance instanc
     return own ? own : next.instance_proc(instance, name);
 }
 
-#define ENTRY(name, function)                                                                                          \
-    {                                                                                                                  \
-        name, (PFN_vkVoidFunction)function                                                                             \
-    }
-static const struct {
-    const char *name;
-    PFN_vkVoidFunction function;
-} intercepted[] = {
+static const struct layer_entry intercepted[] = {
     ENTRY("vkGetInstanceProcAddr", instance_proc),
     ENTRY("vkGetDeviceProcAddr", device_proc),
     ENTRY("vkCreateInstance", create_instance),
@@ -401,9 +394,9 @@ static PFN_vkVoidFunction find(const char *name)
         return limits_find(name);
     if (compile_made_up() && compile_find(name))
         return compile_find(name);
-    for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
-        if (!strcmp(intercepted[i].name, name))
-            return intercepted[i].function;
+    PFN_vkVoidFunction own = LAYER_FIND(intercepted, name);
+    if (own)
+        return own;
     return faults_find(name);
 }
 

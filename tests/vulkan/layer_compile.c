@@ -304,14 +304,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_GetQueryPoolResults(VkDevice device,
     return VK_SUCCESS;
 }
 
-#define ENTRY(name, function)                                                                                          \
-    {                                                                                                                  \
-        name, (PFN_vkVoidFunction)function                                                                             \
-    }
-static const struct {
-    const char *name;
-    PFN_vkVoidFunction function;
-} made_up[] = {
+static const struct layer_entry made_up[] = {
     ENTRY("vkGetPhysicalDeviceMemoryProperties2", get_memory),
     ENTRY("vkGetBufferMemoryRequirements", get_requirements),
     ENTRY("vkGetBufferDeviceAddress", get_address),

@@ -237,14 +237,7 @@ VkResult families_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *info
     return result;
 }
 
-#define ENTRY(name, function)                                                                                          \
-    {                                                                                                                  \
-        name, (PFN_vkVoidFunction)function                                                                             \
-    }
-static const struct {
-    const char *name;
-    PFN_vkVoidFunction function;
-} intercepted[] = {
+static const struct layer_entry intercepted[] = {
     ENTRY("vkGetPhysicalDeviceQueueFamilyProperties", get_families),
     ENTRY("vkGetPhysicalDeviceQueueFamilyProperties2", get_families2),
     ENTRY("vkGetDeviceQueue", get_queue),
@@ -257,8 +250,5 @@ static const struct {
 
 PFN_vkVoidFunction families_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
-        if (!strcmp(intercepted[i].name, name))
-            return intercepted[i].function;
-    return NULL;
+    return LAYER_FIND(intercepted, name);
 }

@@ -125,14 +125,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL list_devices(VkInstance instance, uint32_t
     return result == VK_SUCCESS ? next.devices(instance, count, out) : result;
 }
 
-#define ENTRY(name, function)                                                                                          \
-    {                                                                                                                  \
-        name, (PFN_vkVoidFunction)function                                                                             \
-    }
-static const struct {
-    const char *name;
-    PFN_vkVoidFunction function;
-} intercepted[] = {
+static const struct layer_entry intercepted[] = {
     ENTRY("vkCreateSemaphore", create_Semaphore),
     ENTRY("vkCreateQueryPool", create_QueryPool),
     ENTRY("vkCreatePipelineLayout", create_PipelineLayout),
@@ -157,8 +150,5 @@ static const struct {
 
 PFN_vkVoidFunction faults_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
-        if (!strcmp(intercepted[i].name, name))
-            return intercepted[i].function;
-    return NULL;
+    return LAYER_FIND(intercepted, name);
 }

@@ -100,14 +100,7 @@ static VKAPI_ATTR void VKAPI_CALL launch(VkCommandBuffer commands, const VkCuLau
     }
 }
 
-#define ENTRY(name, function)                                                                                          \
-    {                                                                                                                  \
-        name, (PFN_vkVoidFunction)function                                                                             \
-    }
-static const struct {
-    const char *name;
-    PFN_vkVoidFunction function;
-} made_up[] = {
+static const struct layer_entry made_up[] = {
     ENTRY("vkEnumerateDeviceExtensionProperties", enumerate), ENTRY("vkCreateCuModuleNVX", create_module),
     ENTRY("vkCreateCuFunctionNVX", create_function),          ENTRY("vkDestroyCuModuleNVX", destroy_module),
     ENTRY("vkDestroyCuFunctionNVX", destroy_function),        ENTRY("vkCmdCuLaunchKernelNVX", launch),
@@ -115,8 +108,5 @@ static const struct {
 
 PFN_vkVoidFunction kernels_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(made_up) / sizeof(*made_up); i++)
-        if (!strcmp(made_up[i].name, name))
-            return made_up[i].function;
-    return NULL;
+    return LAYER_FIND(made_up, name);
 }

@@ -325,14 +325,7 @@ static VKAPI_ATTR void VKAPI_CALL copy(VkCommandBuffer commands, VkBuffer from, 
     NEXT(vkCmdCopyBuffer)(commands, from, to, count, regions);
 }
 
-#define ENTRY(name, function)                                                                                          \
-    {                                                                                                                  \
-        name, (PFN_vkVoidFunction)function                                                                             \
-    }
-static const struct {
-    const char *name;
-    PFN_vkVoidFunction function;
-} intercepted[] = {
+static const struct layer_entry intercepted[] = {
     ENTRY("vkGetPhysicalDeviceProperties2", get_properties),
     ENTRY("vkGetPhysicalDeviceFeatures2", get_features),
     ENTRY("vkGetPhysicalDeviceQueueFamilyProperties", get_families),
@@ -349,8 +342,5 @@ static const struct {
 
 PFN_vkVoidFunction limits_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
-        if (!strcmp(intercepted[i].name, name))
-            return intercepted[i].function;
-    return NULL;
+    return LAYER_FIND(intercepted, name);
 }

@@ -7,6 +7,9 @@
 
 #include <vulkan/vulkan_core.h>
 
+#include <stddef.h>
+#include <string.h>
+
 extern struct layer_control control;
 
 /* What comes after this layer: one instance at a time, and devices of one driver, are enough for tests. */
@@ -24,6 +27,28 @@ extern struct layer_next next;
 PFN_vkVoidFunction next_proc(const char *name);
 
 #define NEXT(name) ((PFN_##name)next_proc(#name))
+
+/* A function that the layer intercepts. */
+struct layer_entry {
+    const char *name;
+    PFN_vkVoidFunction function;
+};
+
+#define ENTRY(name, function)                                                                                          \
+    {                                                                                                                  \
+        name, (PFN_vkVoidFunction)function                                                                             \
+    }
+
+/* NULL: the table has none of that name. */
+static inline PFN_vkVoidFunction layer_find(const struct layer_entry *entries, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(entries[i].name, name))
+            return entries[i].function;
+    return NULL;
+}
+
+#define LAYER_FIND(table, name) layer_find(table, sizeof(table) / sizeof(*(table)), name)
 
 /* VK_SUCCESS: the call is to be made. */
 VkResult layer_enter(enum layer_call call);

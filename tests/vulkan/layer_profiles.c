@@ -276,14 +276,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL allocate(VkDevice device, const VkMemoryAl
     return ((PFN_vkAllocateMemory)limits_find("vkAllocateMemory"))(device, &inner, allocator, out);
 }
 
-#define ENTRY(name, function)                                                                                          \
-    {                                                                                                                  \
-        name, (PFN_vkVoidFunction)function                                                                             \
-    }
-static const struct {
-    const char *name;
-    PFN_vkVoidFunction function;
-} intercepted[] = {
+static const struct layer_entry intercepted[] = {
     ENTRY("vkGetPhysicalDeviceProperties", get_old_properties),
     ENTRY("vkGetPhysicalDeviceProperties2", get_properties),
     ENTRY("vkGetPhysicalDeviceFeatures", get_old_features),
@@ -296,8 +289,5 @@ static const struct {
 
 PFN_vkVoidFunction profiles_find(const char *name)
 {
-    for (size_t i = 0; i < sizeof(intercepted) / sizeof(*intercepted); i++)
-        if (!strcmp(intercepted[i].name, name))
-            return intercepted[i].function;
-    return NULL;
+    return LAYER_FIND(intercepted, name);
 }
