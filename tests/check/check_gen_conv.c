@@ -233,8 +233,8 @@ void check_gen_conv(struct check_rng *rng, struct check_case *out)
                                                        : check_float_type(rng);
     DML_TENSOR_DATA_TYPE x_type = integer ? check_byte_type(rng) : type, w_type = integer ? check_byte_type(rng) : type;
     struct kern_view last;
-    bool usual = integer && check_chance(rng, 2); /* channels innermost, signed weights: what libraries take */
-    bool wide = check_chance(rng, 16);            /* enough channels and pixels for Winograd's algorithm */
+    bool usual = integer && check_chance(rng, 2);  /* channels innermost, signed weights: what libraries take */
+    bool wide = check_chance(rng, usual ? 4 : 16); /* enough channels and pixels for Winograd's algorithm */
     conv->spatial = wide ? 2 : 1 + check_pick(rng, 3);
     uint32_t rank = conv->spatial + 2;
     conv->transposed = !wide && !usual && check_chance(rng, 4);

@@ -427,6 +427,23 @@ struct conv_last_bytes {
     uint64_t image, list, x_at, y_at, scratch; /* offsets in the worker's scratch, after the parameters */
 };
 
+/* 3 x 3 windows in NHWC by Winograd's algorithm in 16 bits, which is exact: tiles of 2 x 2 results from 4 x 4 inputs,
+ * with 16 multiplications for a pair of channels instead of 36. The transformed weights are multiplied by 4, the
+ * results' sums divided by it. Blocks of tiles are transformed, multiplied by panels of weights, and transformed back.
+ */
+#define CONV_WINO_WORDS_POINTS 16
+
+struct conv_wino_words {
+    struct conv_bytes c;
+    uint32_t rows, columns, tiles; /* of an image; of all images */
+    uint32_t block, blocks;        /* tiles of a block */
+    uint32_t vecs;                 /* panels of CONV_BYTES_LANES output channels */
+    uint32_t cuts;                 /* parts of the panels that are units of work: all of them, or 1 */
+    uint64_t panel_bytes;
+    uint64_t in_step, sum_step;          /* bytes from point to point of transformed inputs and of sums */
+    uint64_t in, sums, outside, scratch; /* offsets in the worker's scratch, after start and scale */
+};
+
 /* ---- by tiles of AMX ---- */
 
 /* Convolutions of any window whose rows of A (gemm/amx.h) are pixels at a constant distance: X's own without padding
@@ -473,6 +490,7 @@ DENSE_INLINE int64_t conv_tiles_lines(const struct conv_tiles *p, int64_t size)
 bool conv_bytes_init(const struct kern_op *op, struct conv_bytes *c);
 bool conv_last_bytes_init(const struct kern_op *op, struct conv_last_bytes *out);
 bool conv_last_words_init(const struct kern_op *op, struct conv_last_bytes *out);
+bool conv_wino_words_init(const struct kern_op *op, struct conv_wino_words *out);
 bool conv_pw_bytes_init(const struct kern_op *op, struct conv_pw_bytes *out);
 bool conv_dw_bytes_init(const struct kern_op *op, struct conv_dw_bytes *out);
 /* The same for pairs of taps in 16 bits: sixteen channels after another, in their order. */
