@@ -202,6 +202,14 @@ static void gen_quantize(struct check_rng *rng, struct check_case *c)
     kern_view_set_packed(&op->tensors[op->input_count], whole ? byte_type(rng) : f32, rank, sizes);
 }
 
+/* Rows of some views are not adjacent; by no new random number. */
+static void spread_rows(const struct check_rng *rng, struct kern_op *op)
+{
+    for (uint32_t i = 0; (rng->state >> 46 & 1) && i < op->input_count + op->output_count; i++)
+        if (op->tensors[i].strides[0] && (rng->state >> (47 + i) & 1))
+            op->tensors[i].strides[0] += 1 + i;
+}
+
 /* One instruction on bytes themselves. */
 static void gen_plain_bytes(struct check_rng *rng, struct check_case *c)
 {
@@ -219,6 +227,7 @@ static void gen_plain_bytes(struct check_rng *rng, struct check_case *c)
     op->u.map.inst_count = 1;
     op->u.map.store[0] = 2;
     op->u.map.inst[0] = (struct kern_map_inst){ plain[check_pick(rng, 5)], word, word, { swap, (uint8_t)(1 - swap) } };
+    spread_rows(rng, op);
 }
 
 /* Bytes to bytes: a sum or a product of what two stand for, or of one and a number, or one for each element of a row.
@@ -267,6 +276,7 @@ static void gen_bytes(struct check_rng *rng, struct check_case *c)
     inst[a - 8].imm[1].f32 = inst[a - 8].imm[0].f32 + 255;
     map->inst_count = at - 8;
     map->store[0] = a;
+    spread_rows(rng, op);
 }
 
 /* A chain whose steps round the same way in every row. */

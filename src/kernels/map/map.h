@@ -185,7 +185,7 @@ void map_table_run(struct map_run *run, const struct map_table *table, uint64_t 
 /* Programs from bytes to bytes; units are blocks. */
 struct map_bytes {
     bool pair, product;
-    bool floats; /* the second of a pair has one FLOAT32 number for each element of a row */
+    bool floats; /* the second of a pair is FLOAT32 */
     bool plain;  /* one instruction on the integers themselves */
     struct map_bytes_input {
         uint32_t input, scale, zero; /* numbers of inputs; UINT32_MAX: none */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element-wise programs on 8-bit elements, as in quantised networks. With one input: the part that depends on the
  * element has 256 results, as long as the other inputs are one number each. With two: sums and products of their
- * dequantised values, in registers from bytes to bytes; the second may also be one number for each element of a row.
+ * dequantised values, in registers from bytes to bytes; the second may also be FLOAT32. Elements of rows are adjacent.
  * With one 4-bit input, such as weights of quantised models: 16 results, as long as the other inputs do not change. */
 #include "kernels/vec/fmath.h"
 #include "kernels/map/map.h"
@@ -115,33 +115,31 @@ static bool is_row(const struct kern_iterator *iterator, uint32_t view)
     return iterator->strides[view][last] == 1 && iterator->sizes[last] >= MIN_PAIRS;
 }
 
+/* Operands that are not one number are rows; a whole line is one of them. */
 bool map_bytes_init(struct map_bytes *bytes, const struct kern_op *op, const struct kern_iterator *iterator)
 {
-    uint32_t lines = 0, rows = 0;
+    uint32_t rows = 0, floats = 0;
     *bytes = (struct map_bytes){ .units = (iterator->count + KERN_MAP_BLOCK - 1) / KERN_MAP_BLOCK };
-    if (op->output_count != 1 || !is_byte(op, op->input_count) || iterator->count < MIN_COUNT ||
-        !is_line(iterator, 0, 1))
+    if (op->output_count != 1 || !is_byte(op, op->input_count) || iterator->count < MIN_COUNT || !is_row(iterator, 0))
         return false;
     for (uint32_t i = 0; i < op->input_count; i++) {
-        if (is_byte(op, i) && is_line(iterator, map_view_of_input(i), 1)) {
-            lines++;
-            bytes->in[0].input = i;
-        } else if (!is_line(iterator, map_view_of_input(i), 0) && is_row(iterator, map_view_of_input(i)) && !rows++) {
-            bytes->in[1].input = i;
-        } else if (!is_line(iterator, map_view_of_input(i), 0) || !kern_type_bytes(op->tensors[i].type)) {
+        const bool one = is_line(iterator, map_view_of_input(i), 0);
+        if (one && kern_type_bytes(op->tensors[i].type))
+            continue;
+        if (one || !is_row(iterator, map_view_of_input(i)))
             return false;
-        }
+        rows += is_byte(op, i);
+        floats += !is_byte(op, i);
+        bytes->in[is_byte(op, i) ? 0 : 1].input = i;
     }
-    bytes->floats = rows == 1;
-    bytes->pair = bytes->floats || lines == 2;
-    if (bytes->floats) {
-        const struct map_bytes_input row = bytes->in[1], line = bytes->in[0];
-        return lines == 1 && find_pair(bytes, op) && bytes->in[0].input == line.input &&
-               bytes->in[1].input == row.input;
-    }
-    return lines == 1 || (lines == 2 && (find_plain(bytes, op) || find_pair(bytes, op)) &&
-                          is_line(iterator, map_view_of_input(bytes->in[0].input), 1) &&
-                          is_line(iterator, map_view_of_input(bytes->in[1].input), 1));
+    bytes->floats = floats == 1;
+    bytes->pair = bytes->floats || rows == 2;
+    const struct map_bytes_input row = bytes->in[0], number = bytes->in[1];
+    if (rows == 1 && floats == 1)
+        return find_pair(bytes, op) && bytes->in[0].input == row.input && bytes->in[1].input == number.input;
+    return !floats && (rows == 1 || (rows == 2 && (find_plain(bytes, op) || find_pair(bytes, op)) &&
+                                     is_row(iterator, map_view_of_input(bytes->in[0].input)) &&
+                                     is_row(iterator, map_view_of_input(bytes->in[1].input))));
 }
 
 /* ---- one input ---- */
@@ -202,47 +200,36 @@ static bool make_pair(const struct map_run *run, const struct map_bytes *bytes, 
     return usual;
 }
 
-/* Pairs with numbers of rows. */
-static void run_row_pairs(const struct map_run *run, const struct map_bytes *bytes, const struct kern_map_pair *pair,
-                          uint64_t from, uint64_t to)
-{
-    const uint32_t view = map_view_of_input(bytes->in[1].input);
-    const uint8_t *a = run->call->data[bytes->in[0].input];
-    const float *b = run->call->data[bytes->in[1].input];
-    uint8_t *out = run->call->data[run->op->input_count];
-    struct kern_cursor cursor;
-    kern_cursor_seek(&run->iterator, from, &cursor);
-    while (from < to) {
-        const uint64_t count = BASE_MIN(kern_cursor_row_left(&run->iterator, &cursor), to - from);
-        run->block.isa->pair_bytes(pair, out + from, a + from, b + cursor.offset[view], count);
-        from += count;
-        kern_cursor_next_row(&run->iterator, &cursor);
-    }
-}
+/* ---- rows ---- */
 
 bool map_bytes_run(struct map_run *run, const struct map_bytes *bytes, uint64_t begin, uint64_t end)
 {
+    const struct kern_map_isa *isa = run->block.isa;
     const struct kern_op *op = run->op;
-    const uint64_t from = begin * KERN_MAP_BLOCK, to = BASE_MIN(end * KERN_MAP_BLOCK, run->iterator.count);
-    const uint8_t *a = (const uint8_t *)run->call->data[bytes->in[0].input] + from;
-    uint8_t *out = (uint8_t *)run->call->data[op->input_count] + from, table[VALUES];
+    const uint32_t first = map_view_of_input(bytes->in[0].input), second = map_view_of_input(bytes->in[1].input);
+    const uint8_t *a = run->call->data[bytes->in[0].input], *b = run->call->data[bytes->in[1].input];
+    const bool is_signed = op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_INT8;
+    uint64_t from = begin * KERN_MAP_BLOCK, to = BASE_MIN(end * KERN_MAP_BLOCK, run->iterator.count);
+    uint8_t *out = run->call->data[op->input_count], table[VALUES];
     struct kern_map_pair pair;
-    if (!bytes->pair) {
+    struct kern_cursor cursor;
+    if (!bytes->pair)
         make_table(run, bytes->in[0].input, table);
-        run->block.isa->look_up_bytes(out, table, a, to - from);
-        return true;
-    }
-    const uint8_t *b = (const uint8_t *)run->call->data[bytes->in[1].input] + from;
-    if (bytes->plain)
-        return run->block.isa->plain_bytes(op->u.map.inst[0].code,
-                                           op->tensors[op->input_count].type == DML_TENSOR_DATA_TYPE_INT8, out, a, b,
-                                           to - from);
-    if (!run->block.isa->pair_bytes || !make_pair(run, bytes, &pair))
+    else if (!bytes->plain && (!isa->pair_bytes || !make_pair(run, bytes, &pair)))
         return false;
-    if (bytes->floats)
-        run_row_pairs(run, bytes, &pair, from, to);
-    else
-        run->block.isa->pair_bytes(&pair, out, a, b, to - from);
+    kern_cursor_seek(&run->iterator, from, &cursor);
+    while (from < to) {
+        const uint64_t count = BASE_MIN(kern_cursor_row_left(&run->iterator, &cursor), to - from);
+        const int64_t at = cursor.offset[0], x = cursor.offset[first], y = cursor.offset[second];
+        if (!bytes->pair)
+            isa->look_up_bytes(out + at, table, a + x, count);
+        else if (!bytes->plain)
+            isa->pair_bytes(&pair, out + at, a + x, bytes->floats ? b + y * (int64_t)sizeof(float) : b + y, count);
+        else if (!isa->plain_bytes(op->u.map.inst[0].code, is_signed, out + at, a + x, b + y, count))
+            return false;
+        from += count;
+        kern_cursor_next_row(&run->iterator, &cursor);
+    }
     return true;
 }
 
