@@ -92,7 +92,7 @@ static HRESULT spirv_chain(struct base_arena *arena, struct graph_step *steps, c
         shader_chain_plan(&links[i], &work);
         steps[i].u.spirv.work = keep_work(arena, &work);
         steps[i].kernel = work.row->name;
-        steps[i].scratch_bytes = 0;
+        steps[i].scratch_bytes = work.scratch_bytes;
         if (!steps[i].u.spirv.work)
             return E_OUTOFMEMORY;
     }

@@ -130,7 +130,7 @@ static double run_code(const struct meta_step *s, double a, double b)
     case META_GELU:
         return a * erfc(-a * sqrt(0.5)) / 2;
     case META_SWISH:
-        return a / (1 + exp(-s->p * a));
+        return a / (1 + exp(-a * (s->p + s->q * a * a)));
     case META_HARD_SWISH:
         return a * fmax(0, fmin(a * s->p + s->q, 1));
     default:

@@ -35,6 +35,10 @@ CASES = [
     (40, 3072, "1024r 3072+ m1024r 3072+ m512", "plain"),
     (33, 1032, "512r 1032+ m512r 1032+ n264", "mean"),
     (17, 512, "1024r 512+ m1024r 512+ m512", "flat"),
+    # parts of K, of tiles that end outside, by one step after another
+    (197, 768, "n3072r 768+ n768", "plain"),
+    (70, 4096, "520r 4096+ n200r", "plain"),
+    (130, 3200, "328r 3200 64+ n3200r 136", "plain"),
 ]
 
 

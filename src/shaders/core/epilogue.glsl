@@ -28,10 +28,16 @@ shader_step step_of(uint i)
 }
 #endif
 
+/* Of SWISH, which may be cubic (kernels/core/epilogue.h); q = 0 for finite values of any size. */
+float swish_factor(float a, float p, float q)
+{
+    return p + q * min(a * a, 3e38);
+}
+
 float step_result(uint code, float a, float b, float p, float q)
 {
     if ((code & STEP_SHORT) != 0u)
-        return eval_short(code - STEP_SHORT, a, p);
+        return eval_short(code - STEP_SHORT, a, code - STEP_SHORT == KERN_MAP_SWISH ? swish_factor(a, p, q) : p);
     switch (code) {
     MAP_EXPRS
     case KERN_MAP_MULADD:
@@ -51,7 +57,7 @@ float step_result(uint code, float a, float b, float p, float q)
     case KERN_MAP_GELU:
         return a / 2 * erfc_of(-a * 0.707106781);
     case KERN_MAP_SWISH:
-        return a * sigmoid(p * a);
+        return a * sigmoid(a * swish_factor(a, p, q));
     default:
         return a;
     }

@@ -4,6 +4,7 @@
 #define UNARY  KERN_EPILOGUE_VALUE
 #define BINARY (KERN_EPILOGUE_NUMBER | KERN_EPILOGUE_TENSOR)
 #define GATED  (KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE)
+#define CUBIC  (GATED | KERN_EPILOGUE_CUBIC)
 
 /* Steps that core/epilogue.glsl supports. */
 static const struct kern_epilogue_support support = {
@@ -15,7 +16,7 @@ static const struct kern_epilogue_support support = {
       [KERN_MAP_HARD_SIGMOID] = UNARY, [KERN_MAP_HARD_SWISH] = GATED, [KERN_MAP_MULADD] = UNARY,
       [KERN_MAP_SQRT] = UNARY,         [KERN_MAP_RINT] = UNARY,       [KERN_MAP_ELU] = UNARY,
       [KERN_MAP_SIGMOID] = UNARY,      [KERN_MAP_SOFTPLUS] = UNARY,   [KERN_MAP_TANH] = UNARY,
-      [KERN_MAP_GELU] = UNARY,         [KERN_MAP_SWISH] = GATED,      [KERN_MAP_MIN_NAN] = BINARY,
+      [KERN_MAP_GELU] = UNARY,         [KERN_MAP_SWISH] = CUBIC,      [KERN_MAP_MIN_NAN] = BINARY,
       [KERN_MAP_MAX_NAN] = BINARY,     [KERN_MAP_CLAMP_NAN] = UNARY },
 };
 

@@ -177,7 +177,7 @@ DI void apply_step(const meta_step &s, float (&v)[WIDE], const float (&b)[WIDE])
     else if (s.code == META_CLAMP)
         apply<META_CLAMP>(v, b, s.p, s.q);
     else if (s.code == META_SWISH)
-        apply<META_SWISH>(v, b, s.p, 0);
+        apply<META_SWISH>(v, b, s.p, s.q);
     else if (s.code == META_MULADD)
         apply<META_MULADD>(v, b, s.p, s.q);
     else if (s.code == META_GELU)

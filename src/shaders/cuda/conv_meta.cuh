@@ -112,8 +112,7 @@ static __device__ __noinline__ float step_run(const conv_meta_params &p, u32 i, 
 static __device__ __noinline__ float4 curve_run(u32 code, float4 v, float p, float q)
 {
     if (code == META_SWISH)
-        return make_float4(v.x * meta_sigmoid(p * v.x), v.y * meta_sigmoid(p * v.y), v.z * meta_sigmoid(p * v.z),
-                           v.w * meta_sigmoid(p * v.w));
+        return make_float4(meta_swish(v.x, p, q), meta_swish(v.y, p, q), meta_swish(v.z, p, q), meta_swish(v.w, p, q));
     if (code == META_MULADD)
         return make_float4(fmaf(v.x, p, q), fmaf(v.y, p, q), fmaf(v.z, p, q), fmaf(v.w, p, q));
     if (code == META_GELU)

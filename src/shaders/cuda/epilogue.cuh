@@ -31,6 +31,12 @@ static __device__ __forceinline__ float meta_sigmoid(float a)
     return 1.0f / (1.0f + __expf(-a));
 }
 
+/* May be cubic (kernels/core/epilogue.h); q = 0 for finite values of any size. */
+static __device__ __forceinline__ float meta_swish(float a, float p, float q)
+{
+    return a * meta_sigmoid(a * fmaf(q, fminf(a * a, 3e38f), p));
+}
+
 static __device__ __forceinline__ float exp2_short(float a)
 {
     float y;
@@ -110,7 +116,7 @@ static __device__ __forceinline__ float meta_step_run(u32 code, float a, float b
     case META_SIGMOID:
         return meta_sigmoid(a);
     case META_SWISH:
-        return a * meta_sigmoid(p * a);
+        return meta_swish(a, p, q);
     default:
         return meta_curve(code, a, p);
     }

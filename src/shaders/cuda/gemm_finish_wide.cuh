@@ -125,7 +125,7 @@ DEVICE void apply_step(const struct meta_step &step, bool short_results, struct 
     else if (step.code == META_CLAMP)
         apply_all<META_CLAMP>(v, b, step.p, step.q);
     else if (step.code == META_SWISH)
-        apply_all<META_SWISH>(v, b, step.p, 0);
+        apply_all<META_SWISH>(v, b, step.p, step.q);
     else if (step.code == META_GELU && short_results)
         apply_all<META_GELU>(v, b, 0, 0);
     else
@@ -246,6 +246,48 @@ DEVICE void scale_all(struct wides &v, float alpha)
 #pragma unroll
     for (int i = 0; i < WIDES * WIDE; i++)
         v.part[i / WIDE].v[i % WIDE] *= alpha;
+}
+
+/* The first column of lane `number` of a row of parts, which has eight columns and eight more APART. */
+DEVICE i32 part_column(u32 number)
+{
+    const u32 lanes = GEMM_PART_COLUMNS / (WIDES * WIDE);
+    return (i32)(number / lanes * GEMM_PART_COLUMNS + number % lanes * WIDE);
+}
+
+/* Others may have stored it a moment ago: not through the first-level cache. */
+DEVICE void add_vector(const float *from, float (&v)[WIDE])
+{
+    const float4 a = __ldcg((const float4 *)from), b = __ldcg((const float4 *)from + 1);
+    v[0] += a.x, v[1] += a.y, v[2] += a.z, v[3] += a.w, v[4] += b.x, v[5] += b.y, v[6] += b.z, v[7] += b.w;
+}
+
+/* Adds parts of K in their order. */
+DEVICE void finish_parts(const struct gemm_meta_params &p, const struct wide_place &at)
+{
+    const u32 batch = at.outer * p.batch_size + at.inner;
+    uint4 early[GEMM_EARLY][WIDES];
+    if (at.row >= (i32)p.m || at.count <= 0)
+        return;
+#pragma unroll
+    for (int i = 0; i < GEMM_EARLY; i++)
+        load_early_wides(early_operand(p, i, at), at.row, 0, at.count, early[i]);
+    const float *from = (const float *)p.parts + ((u64)batch * p.m + at.row) * p.part_line + at.column;
+    const u64 apart = (u64)p.batches * p.m * p.part_line;
+    struct wides v = {};
+#pragma unroll 4
+    for (u32 i = 0; i < p.splits; i++, from += apart)
+#pragma unroll
+        for (int part = 0; part < WIDES; part++)
+            add_vector(from + part * APART, v.part[part].v);
+    scale_all(v, p.alpha);
+    if (p.flags & GEMM_QUICK) {
+        add_early(p, v, early);
+        finish_quick(p, v);
+    } else {
+        finish_any(p, v, early, at);
+    }
+    store_wides(p, v, at);
 }
 
 #endif

@@ -5,7 +5,7 @@
  * wgmma; the next 32 * DEEP elements of each row are loaded while these are multiplied. wgmma may have the elements along K
  * in any order that A and B agree on: of 32, lane t of a row has 8t to 8t + 7. Likewise B's columns are packed in the order
  * in which lane t of a row has sums of 8t to 8t + 7 of 32. WHOLE: K is a multiple of 32 * DEEP. With several splits,
- * workgroups sum parts of K, and gemm_sum.cu adds them up. */
+ * workgroups sum parts of K, which gemm_sum.cu adds up; or, in a chain, the workgroup that has the last part of a tile. */
 #include "shaders/cuda/barrier.cuh"
 #include "shaders/cuda/gemm_finish_wide.cuh"
 #include "shaders/cuda/turn.cuh"
@@ -18,6 +18,7 @@
 #endif
 #define WARPS       (4 * GROUPS)
 #define THREADS     (128 * GROUPS + 128)
+#define TILE_M      (64 * GROUPS * ROWS)
 #define STAGES      (GEMM_RING_BYTES / STAGE_BYTES)
 #define STAGE_STEPS (TILE_N > 128 ? 1 : 2) /* wgmmas of each row of tiles that are waited for together */
 #define STEP_BYTES  (TILE_N * 32)
@@ -47,39 +48,52 @@ DEVICE void advance(struct ring &r)
 
 /* A tile, and the part of K that is summed: its first element, and its units. */
 struct place {
-    u32 batch, split;
+    u32 batch, split, tile; /* tile: its number among those of all batches */
     i32 m0, n0, from, units;
 };
 DEVICE struct place place_of(const struct gemm_meta_params &p, u32 id)
 {
     const u32 of_batch = p.tiles_m * p.tiles_n;
     const u32 number = id / of_batch, split = number / p.batches;
-    struct place at = { number - split * p.batches, split };
+    struct place at = { number - split * p.batches, split, id - split * p.batches * of_batch };
     u32 tile_m, tile_n;
     at.from = split * p.split_depth;
     at.units = (min(p.split_depth, p.k - at.from) + UNIT - 1) / UNIT;
     tile_of(p, id % of_batch, &tile_m, &tile_n);
-    at.m0 = tile_m * 64 * GROUPS * ROWS;
+    at.m0 = tile_m * TILE_M;
     at.n0 = tile_n * TILE_N;
     return at;
+}
+
+/* Where B of a tile begins, and the bytes of a panel of B. */
+DEVICE const char *b_of(const struct gemm_meta_params &p, const struct place &at, i64 *out_panel)
+{
+    *out_panel = (i64)((p.k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * (GEMM_PACKED_K / 16)) * GEMM_PACKED_BYTES;
+    return (const char *)p.b + (p.packed_batch ? at.batch : 0) * (i64)p.packed_batch * 16 +
+           at.n0 / GEMM_PACKED_N * *out_panel + (i64)(at.from / 16) * GEMM_PACKED_BYTES + at.n0 % GEMM_PACKED_N * 32;
 }
 
 /* One thread brings B. */
 DEVICE void produce(const struct gemm_meta_params &p, u32 stages, u32 full, u32 empty, u32 tiles)
 {
     struct ring next = { 0, 1 };
-    const i32 panel = (p.k + GEMM_PACKED_K - 1) / GEMM_PACKED_K * (GEMM_PACKED_K / 16);
     for (u32 id = blockIdx.x; id < tiles; id += gridDim.x) {
         const struct place at = place_of(p, id);
-        const char *from = (const char *)p.b + (p.packed_batch ? at.batch : 0) * (i64)p.packed_batch * 16 +
-                           ((i64)(at.n0 / GEMM_PACKED_N) * panel + at.from / 16) * GEMM_PACKED_BYTES +
-                           at.n0 % GEMM_PACKED_N * 32;
+        i64 panel;
+        const char *from = b_of(p, at, &panel);
+        /* Of a tile that ends in the next panel, if there is one, the columns in the first. */
+        const u32 first = min(TILE_N, GEMM_PACKED_N - at.n0 % GEMM_PACKED_N) * 32;
+        const u32 rest = at.n0 + first / 32 < p.n ? STEP_BYTES - first : 0;
         for (i32 stage = 0; stage < at.units * (UNIT / 16 / STAGE_STEPS); stage++) {
             barrier_wait(empty + next.stage * 8, next.phase);
-            barrier_expect(full + next.stage * 8, STAGE_BYTES);
+            barrier_expect(full + next.stage * 8, STAGE_STEPS * (first + rest));
 #pragma unroll
-            for (int i = 0; i < STAGE_STEPS; i++, from += GEMM_PACKED_BYTES)
-                copy_bulk(stages + next.stage * STAGE_BYTES + i * STEP_BYTES, from, STEP_BYTES, full + next.stage * 8);
+            for (int i = 0; i < STAGE_STEPS; i++, from += GEMM_PACKED_BYTES) {
+                const u32 to = stages + next.stage * STAGE_BYTES + i * STEP_BYTES;
+                copy_bulk(to, from, first, full + next.stage * 8);
+                if (GEMM_PACKED_N % TILE_N && rest)
+                    copy_bulk(to + first, from + panel - at.n0 % GEMM_PACKED_N * 32, rest, full + next.stage * 8);
+            }
             advance(next);
         }
     }
@@ -88,6 +102,13 @@ DEVICE void produce(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
 struct fragments {
     uint4 v[DEEP][ROWS][2];
 };
+
+/* Of each line of the cache a lane has half, and asks for the other half next. */
+#if ROWS > 1
+#define load_rows load_stream
+#else
+#define load_rows load_cached
+#endif
 
 DEVICE void load_a(const struct gemm_meta_params &p, const element *const (&a)[ROWS][2], i32 k, struct fragments &out)
 {
@@ -101,9 +122,9 @@ DEVICE void load_a(const struct gemm_meta_params &p, const element *const (&a)[R
 #pragma unroll
             for (int h = 0; h < 2; h++)
 #ifdef WHOLE
-                out.v[u][r][h] = load_stream(a[r][h] + k + u * 32);
+                out.v[u][r][h] = load_rows(a[r][h] + k + u * 32);
 #else
-                out.v[u][r][h] = load_stream(a[r][h] + min(k + u * 32, last));
+                out.v[u][r][h] = load_rows(a[r][h] + min(k + u * 32, last));
 #endif
 }
 
@@ -176,9 +197,15 @@ DEVICE void take_pair(const SUM (&sums)[SUMS], int number, struct wides &out)
         take(sums, 2 * (n), out.part[0].v);                                                                            \
         take(sums, 2 * (n) + 1, out.part[1].v);                                                                        \
         break;
-        PAIR(0) PAIR(1) PAIR(2)
+        PAIR(0)
+#if PAIRS > 1
+        PAIR(1) PAIR(2)
+#endif
 #if PAIRS > 2
-        PAIR(3) PAIR(4) PAIR(5) PAIR(6)
+        PAIR(3) PAIR(4)
+#endif
+#if PAIRS > 3
+        PAIR(5) PAIR(6)
 #endif
     default:
         take(sums, NUMBERS - 2, out.part[0].v);
@@ -294,6 +321,27 @@ DEVICE void store_part(const struct gemm_meta_params &p, const SUM (&sums)[SUMS]
         }
     }
 }
+
+/* In a chain: the workgroup that stores the last part of a tile's sums adds all up, in their order. None waits for another. */
+DEVICE void join_parts(const struct gemm_meta_params &p, const struct place &of)
+{
+    volatile u32 *is_last = (u32 *)(shared + STAGES * STAGE_BYTES + STAGES * 16);
+    const u32 outer = of.batch / p.batch_size, threads = 128 * GROUPS, each = TILE_N / 16;
+    asm volatile("bar.sync 1, %0;" ::"n"(128 * GROUPS) : "memory");
+    if (threadIdx.x == 0) {
+        __threadfence();
+        *is_last = atomicAdd((u32 *)p.counters + p.turn.after + 1 + of.tile, 1) + 1 == p.splits;
+        __threadfence();
+    }
+    asm volatile("bar.sync 1, %0;" ::"n"(128 * GROUPS) : "memory");
+    if (!*is_last)
+        return;
+#pragma unroll 1
+    for (u32 i = threadIdx.x; i < TILE_M * each; i += threads) {
+        const i32 column = of.n0 + part_column(i % each);
+        finish_parts(p, { outer, of.batch - outer * p.batch_size, of.m0 + (i32)(i / each), column, (i32)p.n - column });
+    }
+}
 #endif
 
 DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 empty, u32 tiles)
@@ -378,10 +426,13 @@ DEVICE void consume(const struct gemm_meta_params &p, u32 stages, u32 full, u32 
             scale_sums(sums[r], p.alpha);
             store_plain(p, sums[r], tile);
 #else
-            if (p.parts)
+            if (p.parts) {
                 store_part(p, sums[r], done.split, done.batch, tile);
-            else
+                if (p.counters)
+                    join_parts(p, done);
+            } else {
                 store(p, sums[r], tile);
+            }
 #endif
         }
         if (id >= tiles)

@@ -20,11 +20,11 @@ typedef int64_t i64;
 #define META_PARAMETERS_MAX 2048 /* bytes */
 
 /* Of a dispatch in a chain: it runs at the same time as others, waits until counter `before` has come to `count`, and
- * each of its workgroups adds 1 to `after` at its end. */
+ * each of its workgroups adds 1 to `after` at its end. Counters behind that one are the dispatch's own. */
 struct meta_turn {
     u32 before, count, after, unused;
 };
-#define META_TURN_LINE      32 /* counters in a line of the cache, of which one is used */
+#define META_TURN_LINE      128 /* counters of a dispatch, some lines of the cache: of its workgroups, and of tiles */
 #define META_EPILOGUE_STEPS 8
 
 /* Where an operand of an epilogue's step has its element for a result: it is a single number; at the same distance from

@@ -22,7 +22,7 @@ struct norm_meta_params {
 
 struct meta_zero_params {
     u64 at;
-    u32 words, unused;
+    u32 vectors, unused; /* of 16 bytes */
 };
 
 #endif

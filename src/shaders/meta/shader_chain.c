@@ -122,7 +122,7 @@ static bool waits(const struct shader_link *links, uint32_t at)
     case SHADER_CHAIN_ATTENTION:
         return single;
     case SHADER_CHAIN_GEMM:
-        return single && shader_gemm_meta_waits(op);
+        return (single || shader_gemm_meta_joins(op)) && shader_gemm_meta_waits(op);
     case SHADER_CHAIN_CONV:
         return single && shader_conv_meta_waits(op) && !is_written(links, at, 1);
     case SHADER_CHAIN_NONE:
@@ -147,6 +147,7 @@ void shader_chain_plan(const struct shader_link *link, struct shader_work *out)
     } else {
         out->row = link->work->row;
         out->dispatches[out->dispatch_count++] = link->work->dispatches[0];
+        out->scratch_bytes = link->work->scratch_bytes;
     }
 }
 
@@ -198,5 +199,5 @@ void shader_zero_plan(struct shader_work *out)
 void shader_zero_write(const struct shader_place *place, uint64_t bytes, uint32_t *words)
 {
     *(struct meta_zero_params *)words =
-        (struct meta_zero_params){ .at = shader_meta_place(place), .words = (u32)(bytes / sizeof(u32)) };
+        (struct meta_zero_params){ .at = shader_meta_place(place), .vectors = (u32)(bytes / 16) };
 }

@@ -7,23 +7,25 @@
 #include "shaders/core/shader_block.h"
 #include "shaders/gemm/shader_tile.h"
 
-#define ADDRESSES        GEMM_ADDRESSES
-#define VECTOR           8 /* elements that kernels load together */
-#define BATCH_RANK       2
-#define GROUP_ROWS       8 /* of tiles that large GEMMs process together */
-#define PACKED_MAX       (256ull << 20)
-#define LAUNCH_US        3.6f
-#define PACK_US          2.4f /* one more dispatch; and the bytes that it moves: */
-#define PACK_BYTES_OF_US 1.7e6f
-#define SUM_US           4.4f /* one more dispatch, which ends a chain; and the bytes of sums that are written and read: */
-#define SUM_BYTES_OF_US  3e6f
-#define PARTS_MAX        (256ull << 20)
-#define FORCED_SPLITS    3                         /* for tests */
-#define TENSORS          (4 + META_EPILOGUE_STEPS) /* A, B, C, Y and the operands of the epilogue */
-#define STORE_US         7e-5f                     /* of a result of large kernels in vectors; */
-#define FINISH_US        6e-5f                     /* more with an epilogue; */
-#define SCATTER_US       2e-4f                     /* not in vectors */
-#define RESULTS_MAX      (64 * 64) /* of small GEMMs, for each multiprocessor: with more, other kernels are as good */
+#define ADDRESSES         GEMM_ADDRESSES
+#define VECTOR            8 /* elements that kernels load together */
+#define BATCH_RANK        2
+#define GROUP_ROWS        8 /* of tiles that large GEMMs process together */
+#define PACKED_MAX        (256ull << 20)
+#define LAUNCH_US         3.6f
+#define PACK_US           2.4f /* one more dispatch; and the bytes that it moves: */
+#define PACK_BYTES_OF_US  1.7e6f
+#define SUM_US            3.0f /* one more dispatch, or less in a chain; and the bytes of sums that are written and read: */
+#define SUM_BYTES_OF_US   3e6f
+#define JOIN_BYTES_OF_US  6e4f   /* of the parts of a tile, which one workgroup adds in a chain */
+#define CACHE_BYTES_OF_US 8.7e6f /* that the second-level cache gives all multiprocessors */
+#define PARTS_MAX         (256ull << 20)
+#define FORCED_SPLITS     3                         /* for tests */
+#define TENSORS           (4 + META_EPILOGUE_STEPS) /* A, B, C, Y and the operands of the epilogue */
+#define STORE_US          7e-5f                     /* of a result of large kernels in vectors; */
+#define FINISH_US         6e-5f                     /* more with an epilogue; */
+#define SCATTER_US        2e-4f                     /* not in vectors */
+#define RESULTS_MAX       (64 * 64) /* of small GEMMs, for each multiprocessor: with more, other kernels are as good */
 
 /* A GEMM as kernels see it: the operand in the role of A has its rows in tiles along M. */
 struct product {
@@ -310,6 +312,15 @@ static uint64_t tiles_of(const struct kernel *kernel, const struct gemm_meta_par
     return (uint64_t)count(p->m, kernel->m) * count(p->n, kernel->n) * p->batches;
 }
 
+/* Of `tiles` tiles at once. Large kernels read both operands once for each tile, as fast as caches give them; of small
+ * ones, the measured time is that of many workgroups. */
+static float round_time(const struct kernel *kernel, float tiles, float steps, float finish)
+{
+    const float bytes = tiles * (float)(kernel->m + kernel->n) * 32 * sizeof(uint16_t);
+    const float step = takes_packed(kernel) ? BASE_MAX(kernel->step, bytes / CACHE_BYTES_OF_US) : kernel->step;
+    return tiles > 0 ? kernel->fixed + step * steps + finish : 0;
+}
+
 static float time_of(const struct kernel *kernel, const struct kern_op *op, const struct product *product,
                      uint32_t splits)
 {
@@ -317,13 +328,15 @@ static float time_of(const struct kernel *kernel, const struct kern_op *op, cons
     const uint32_t at_once = shader_multiprocessors(op);
     const uint64_t tiles = tiles_of(kernel, p) * splits;
     const uint32_t depth = splits > 1 ? split_depth(p, splits) : p->k;
-    const float rounds = (float)((tiles + at_once - 1) / at_once), steps = (float)count(depth, 32);
+    const float steps = (float)count(depth, 32), finish = finish_time(kernel, op, p, splits);
     const float packing = takes_packed(kernel) && !is_packed(op, product)
                               ? PACK_US + (float)(packed_bytes(p) * packed_batches(p)) / PACK_BYTES_OF_US
                               : 0;
-    const float sum = splits > 1 ? SUM_US + (float)(part_bytes(p) * splits) / SUM_BYTES_OF_US : 0;
-    return LAUNCH_US + rounds * (kernel->fixed + kernel->step * steps + finish_time(kernel, op, p, splits)) + packing +
-           sum;
+    const float tile = (float)(kernel->m * kernel->n * splits * sizeof(float));
+    const float sum =
+        splits > 1 ? SUM_US + (float)(part_bytes(p) * splits) / SUM_BYTES_OF_US + tile / JOIN_BYTES_OF_US : 0;
+    return LAUNCH_US + (float)(tiles / at_once) * round_time(kernel, (float)at_once, steps, finish) +
+           round_time(kernel, (float)(tiles % at_once), steps, finish) + packing + sum;
 }
 
 static bool takes_splits(const struct kernel *kernel, const struct gemm_meta_params *p, uint32_t splits)
@@ -547,6 +560,16 @@ bool shader_gemm_meta_waits(const struct kern_op *op)
 {
     struct product product;
     return !takes_packed(plan(op, &product)) || shader_meta_may_wait(op);
+}
+
+/* In a chain, kernels add the parts of K themselves, with a counter for each tile. */
+bool shader_gemm_meta_joins(const struct kern_op *op)
+{
+    struct product product;
+    const struct kernel *kernel = plan(op, &product);
+    const struct gemm_meta_params *p = &product.params;
+    return takes_packed(kernel) && is_packed(op, &product) && p->splits > 1 &&
+           (uint64_t)p->tiles_m * p->tiles_n * p->batches < META_TURN_LINE;
 }
 
 /* ---- packing ---- */

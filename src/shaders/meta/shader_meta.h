@@ -32,6 +32,8 @@ void shader_meta_epilogue_write(const struct kern_op *op, uint32_t channel, cons
 bool shader_meta_may_wait(const struct kern_op *op);
 /* Whether the kernel that gemm_meta selects for the op supports chains, if it takes one dispatch. */
 bool shader_gemm_meta_waits(const struct kern_op *op);
+/* Whether its first dispatch suffices in a chain, although there are more. */
+bool shader_gemm_meta_joins(const struct kern_op *op);
 
 /* Likewise of conv_meta. */
 bool shader_conv_meta_waits(const struct kern_op *op);
