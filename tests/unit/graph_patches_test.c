@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pass patches: convolutions whose windows do not overlap are pointwise ones of copied windows, with the same results; all
- * others stay. */
+/* Pass patches: convolutions whose windows do not overlap are pointwise ones of copied windows, with the same results;
+ * all others stay. */
 #include "graph_make.h"
 
 #include "test.h"
 
 #define IMAGES   2
 #define CHANNELS 3
-#define FILTERS      20
+#define FILTERS  20
 #define HEIGHT   31
 #define WIDTH    41
 
@@ -17,12 +17,12 @@ struct net {
 };
 
 static const struct net nets[] = {
-    { { 8, 8 }, 8, 1, 0, true, true },    { { 8, 8 }, 8, 1, 0, false, true },
-    { { 1, 9 }, 9, 1, 0, true, true },    { { 3, 8 }, 10, 1, 0, true, true }, /* pixels between the windows */
-    { { 8, 4 }, 8, 1, 0, true, false },                                       /* short lines */
-    { { 8, 8 }, 7, 1, 0, true, false },                                       /* windows overlap, */
-    { { 3, 8 }, 8, 1, 1, true, false },                                       /* are padded, */
-    { { 3, 8 }, 16, 2, 0, true, false },                                      /* have holes */
+    { { 8, 8 }, 8, 1, 0, true, true },   { { 8, 8 }, 8, 1, 0, false, true },
+    { { 1, 9 }, 9, 1, 0, true, true },   { { 3, 8 }, 10, 1, 0, true, true }, /* pixels between the windows */
+    { { 8, 4 }, 8, 1, 0, true, false },                                      /* short lines */
+    { { 8, 8 }, 7, 1, 0, true, false },                                      /* windows overlap, */
+    { { 3, 8 }, 8, 1, 1, true, false },                                      /* are padded, */
+    { { 3, 8 }, 16, 2, 0, true, false },                                     /* have holes */
 };
 
 static uint32_t out_size(const struct net *net, uint32_t d)
