@@ -131,7 +131,7 @@ static struct trial_dim *trial_dim(struct trial *t, const struct onnx_value *v, 
     return NULL;
 }
 
-/* Numbers that are no sizes, as many as the device makes: the host computes with few. */
+/* Numbers that are no sizes, of any count: the host computes with few. */
 static bool may_be_many(const struct onnx_value *v)
 {
     bool open = false;
