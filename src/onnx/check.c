@@ -131,6 +131,15 @@ static struct trial_dim *trial_dim(struct trial *t, const struct onnx_value *v, 
     return NULL;
 }
 
+/* Numbers that are no sizes, of any count: the host computes with few. */
+static bool may_be_many(const struct onnx_value *v)
+{
+    bool open = false;
+    for (uint32_t i = 0; i < v->rank; i++)
+        open = open || v->dims[i] < 0;
+    return open && (v->type == ONNX_BOOL || v->type == ONNX_FLOAT || v->type == ONNX_FLOAT16 || v->type == ONNX_DOUBLE);
+}
+
 static bool trial_input(struct onnx_builder *b, struct trial *t, struct onnx_value *from)
 {
     int64_t dims[ONNX_RANK_MAX];
@@ -143,7 +152,7 @@ static bool trial_input(struct onnx_builder *b, struct trial *t, struct onnx_val
     struct onnx_value *v = onnx_value_new(b, from->name, from->type, from->rank, dims);
     if (!v)
         return false;
-    if (t->known && from->source != ONNX_SOURCE_CONSTANT)
+    if (t->known && from->source != ONNX_SOURCE_CONSTANT && !may_be_many(from))
         return onnx_fill_known(b, v, t->fill);
     v->source = from->source == ONNX_SOURCE_CONSTANT || !onnx_elements(v) ? ONNX_SOURCE_CONSTANT : ONNX_SOURCE_INPUT;
     v->data = from->source == ONNX_SOURCE_CONSTANT ? from->data : "";

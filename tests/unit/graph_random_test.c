@@ -185,11 +185,13 @@ int main(int argc, char **argv)
     for (uint64_t i = 0; i < count && test_failures < 10; i++)
         test_seed(first + i);
     /* Bytes have tests of their own, graph_quantized_test.c and graph_weights_test.c, and so have long sums
-     * (graph_split_test.c), devices without FLOAT64 (graph_narrow_test.c), half precision and FLOAT16, and what only
-     * shaders want: filters in another order, images that are not repeated (graph_upsampling_test.c), and levels. */
+     * (graph_split_test.c), windows of patches (graph_patches_test.c), devices without FLOAT64 (graph_narrow_test.c),
+     * half precision and FLOAT16, and what only shaders want: filters in another order, images that are not repeated
+     * (graph_upsampling_test.c), and levels. */
     fired[GRAPH_PASS_weights] = fired[GRAPH_PASS_integer] = fired[GRAPH_PASS_requantize] = UINT32_MAX;
     fired[GRAPH_PASS_split_products] = fired[GRAPH_PASS_half] = fired[GRAPH_PASS_widen] = UINT32_MAX;
     fired[GRAPH_PASS_narrow] = fired[GRAPH_PASS_sums] = fired[GRAPH_PASS_transposed] = UINT32_MAX;
+    fired[GRAPH_PASS_patches] = UINT32_MAX;
     fired[GRAPH_PASS_chains] = fired[GRAPH_PASS_filters] = fired[GRAPH_PASS_fuse_upsampling] =
         fired[GRAPH_PASS_levels] = UINT32_MAX;
     for (uint32_t i = 0; count >= 400 && i < GRAPH_PASS_COUNT; i++)

@@ -128,6 +128,12 @@ static double compute(const struct step *step, double x, double y)
         return x * fmax(0, fmin(1, step->p * x + step->q));
     case KERN_MAP_GELU:
         return 0.5 * x * (1 + erf(x * M_SQRT1_2));
+    case KERN_MAP_TANH:
+        return tanh(x);
+    case KERN_MAP_DIV:
+        return x / y;
+    case KERN_MAP_MULADD:
+        return x * step->p + step->q;
     default: /* CONST */
         return step->p;
     }
@@ -257,7 +263,7 @@ static void test_gelu(void)
 enum { OF_GEMM, OF_POINTWISE, OF_FEW, OF_DEPTHWISE, OF_COUNT, FEW = 3 };
 
 /* Registers: 0 the sum, 1... what the steps give. */
-static const struct step curves[][2] = {
+static const struct step curves[][4] = {
     { { KERN_MAP_SWISH, 0, 0, 1, 0 } },
     { { KERN_MAP_SWISH, 0, 0, -1.5f, 0 } },
     { { KERN_MAP_GELU, 0, 0, 0, 0 } },
@@ -266,11 +272,16 @@ static const struct step curves[][2] = {
     { { KERN_MAP_HARD_SWISH, 0, 0, 1.0f / 6, 0.5f } },
     { { KERN_MAP_SIGMOID, 0, 0, 0, 0 }, { KERN_MAP_MUL, 0, 1, 0, 0 } },
     { { KERN_MAP_HARD_SIGMOID, 0, 0, 0.25f, 0.5f }, { KERN_MAP_MUL, 1, 0, 0, 0 } },
+    { { KERN_MAP_TANH, 0, 0, 0, 0 } },
+    { { KERN_MAP_CONST, 0, 0, 3, 0 },
+      { KERN_MAP_DIV, 0, 1, 0, 0 },
+      { KERN_MAP_TANH, 2, 0, 0, 0 },
+      { KERN_MAP_MULADD, 3, 0, 3, -0.0f } },
 };
 
 static uint32_t set_curve(struct kern_map *map, const struct step *steps)
 {
-    const uint32_t count = 1 + (steps[1].code == KERN_MAP_MUL);
+    const uint32_t count = steps_of(steps);
     *map = (struct kern_map){ .load_type = { F32 }, .inst_count = count, .store = { (uint8_t)count } };
     for (uint32_t i = 0; i < count; i++) {
         map->inst[i] = (struct kern_map_inst){ steps[i].code, F32, F32, { steps[i].x, steps[i].y }, { { 0 } } };
@@ -326,8 +337,10 @@ static void test_curves(void)
                 sum += kind == OF_DEPTHWISE ? (double)a[e] * b[n]
                        : kind == OF_GEMM    ? (double)a[row * K + k] * b[k * N + n]
                                             : (double)a[row * depth + k] * b[n * depth + k];
-            want[e] = compute(&steps[0], sum, sum);
-            want[e] = count == 2 ? sum * want[e] : want[e];
+            double registers[5] = { sum };
+            for (uint32_t i = 0; i < count; i++)
+                registers[1 + i] = compute(&steps[i], registers[steps[i].x], registers[steps[i].y]);
+            want[e] = registers[count];
         }
         TEST(check_rows(&op, (void *[]){ a, b, c, y }, want, 2e-5, "curve, round", round) > 0);
     }

@@ -26,11 +26,12 @@ enum kern_epilogue_operands {
 /* The steps of row/curve.h, in a kern_epilogue_support. */
 #define KERN_EPILOGUE_CURVES                                                                                           \
     [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE, [KERN_MAP_SIGMOID] = KERN_EPILOGUE_VALUE,                                   \
+    [KERN_MAP_TANH] = KERN_EPILOGUE_VALUE,                                                                             \
     [KERN_MAP_SWISH] = KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE | KERN_EPILOGUE_CUBIC
 
 static inline bool kern_is_curve(uint8_t code)
 {
-    return code == KERN_MAP_GELU || code == KERN_MAP_SIGMOID || code == KERN_MAP_SWISH;
+    return code == KERN_MAP_GELU || code == KERN_MAP_SIGMOID || code == KERN_MAP_SWISH || code == KERN_MAP_TANH;
 }
 
 /* What a kernel can apply: the maximum number of steps, and for each operation a set of kern_epilogue_operands. */

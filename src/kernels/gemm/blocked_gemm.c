@@ -230,6 +230,8 @@ static bool blocked_gemm_steps(const struct kern_op *op, struct kern_epilogue *o
                                                             [KERN_MAP_CLAMP] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_CLAMP_NAN] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE,
+                                                            [KERN_MAP_TANH] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_GELU] = KERN_EPILOGUE_VALUE,
                                                             [KERN_MAP_SWISH] =
                                                                 KERN_EPILOGUE_VALUE | KERN_EPILOGUE_CUBIC,

@@ -150,6 +150,8 @@ DENSE_INLINE void apply(uint32_t vecs, const struct operand *s, uint32_t c, uint
         EACH(vec_min(vec_max(x[v], y[v]), vec_set(s->q)));
     case KERN_MAP_CLAMP_NAN:
         EACH(vec_min(vec_set(s->q), vec_max(y[v], x[v])));
+    case KERN_MAP_MULADD:
+        EACH(vec_fma(x[v], y[v], vec_set(s->q)));
     case KERN_MAP_RELU:
         EACH(vec_max(vec_set(0), x[v]));
     default:

@@ -70,15 +70,18 @@ static bool add_tensor(const struct kern_op *op, uint32_t tensor, bool multiplie
 /* Tensors, operations on the value alone, tensors. */
 bool panel_finish_init(const struct kern_op *op, struct panel_finish *out)
 {
-    static const struct kern_epilogue_support support = { PANEL_ADDS + PANEL_CODES,
-                                                          { [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR,
-                                                            [KERN_MAP_MUL] = KERN_EPILOGUE_TENSOR,
-                                                            [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
-                                                            [KERN_MAP_HARD_SIGMOID] = KERN_EPILOGUE_VALUE,
-                                                            [KERN_MAP_HARD_SWISH] =
-                                                                KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE,
-                                                            KERN_EPILOGUE_CURVES,
-                                                            [KERN_MAP_SQRT] = KERN_EPILOGUE_VALUE } };
+    static const struct kern_epilogue_support support = {
+        PANEL_ADDS + PANEL_CODES,
+        { [KERN_MAP_ADD] = KERN_EPILOGUE_TENSOR,
+          [KERN_MAP_MUL] = KERN_EPILOGUE_TENSOR | KERN_EPILOGUE_NUMBER,
+          [KERN_MAP_DIV] = KERN_EPILOGUE_NUMBER,
+          [KERN_MAP_MULADD] = KERN_EPILOGUE_VALUE,
+          [KERN_MAP_RELU] = KERN_EPILOGUE_VALUE,
+          [KERN_MAP_HARD_SIGMOID] = KERN_EPILOGUE_VALUE,
+          [KERN_MAP_HARD_SWISH] = KERN_EPILOGUE_VALUE | KERN_EPILOGUE_GATE,
+          KERN_EPILOGUE_CURVES,
+          [KERN_MAP_SQRT] = KERN_EPILOGUE_VALUE }
+    };
     struct kern_epilogue epilogue;
     const struct kern_view *y = &op->tensors[op->input_count];
     *out = (struct panel_finish){ .type = y->type };

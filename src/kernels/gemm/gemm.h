@@ -76,7 +76,7 @@ DENSE_INLINE void gemm_scale(const struct kern_call *call, const uint32_t *at, u
 #define PANEL_FEW_ROWS   16  /* the same for sums of up to PANEL_SHORT_SUM products */
 #define PANEL_SHORT_SUM  64
 #define PANEL_ADDS       4 /* tensors that are added or multiplied in the epilogue */
-#define PANEL_CODES      2 /* operations on one number between those */
+#define PANEL_CODES      4 /* operations on one number between those */
 
 /* All dimensions of A and Y except for the last are rows. */
 struct panel_shape {
@@ -104,7 +104,7 @@ struct panel_finish {
     float factor[PANEL_ADDS];
     bool transposed; /* adjacent rows of Y are adjacent elements: whole columns of a block are stored; FLOAT32 only */
     uint32_t code_count;
-    struct kern_epilogue_step code[PANEL_CODES]; /* RELU, GELU, SWISH, SQRT */
+    struct kern_epilogue_step code[PANEL_CODES]; /* RELU, curves, SQRT, with numbers */
 };
 
 bool panel_finish_init(const struct kern_op *op, struct panel_finish *out);

@@ -51,7 +51,9 @@ static void panel_activate(const struct kern_epilogue_step *step, float *row)
     else if (step->code == KERN_MAP_SQRT)
         for (uint32_t c = 0; c < PANEL_COLUMNS; c++)
             row[c] = sqrtf(row[c]);
-    else
+    else if (step->code == KERN_MAP_DIV) {
+        PANEL_ALL(x / vec_set(step->p))
+    } else
         KERN_EPILOGUE_STEP(step, PANEL_ALL);
 }
 

@@ -241,9 +241,21 @@ static void moments_without_overflow(const struct kern_reductions *groups, uint6
     *squares = wide_stat(groups, KERN_STAT_SQUARES, group, *mean);
 }
 
+/* Statistics do not depend on the order of a group's elements: X is read in the order of its memory. */
+static const struct kern_reductions *in_memory_order(const struct kern_reductions *groups, struct kern_reductions *copy)
+{
+    if (!groups->alone.rank)
+        return groups;
+    *copy = *groups;
+    copy->inner = groups->alone;
+    return copy;
+}
+
 void kern_reductions_stat(const struct kern_reductions *groups, enum kern_stat stat, uint64_t first, uint32_t width,
                           const float *center, double *out)
 {
+    struct kern_reductions copy;
+    groups = in_memory_order(groups, &copy);
     if (groups->columns)
         column_stat(groups, stat, first, width, center, out);
     for (uint32_t i = 0; i < width; i++) {
@@ -348,6 +360,8 @@ static void column_moments(const struct kern_reductions *groups, uint64_t first,
 void kern_reductions_moments(const struct kern_reductions *groups, uint64_t first, uint32_t width, double *mean,
                              double *squares)
 {
+    struct kern_reductions copy;
+    groups = in_memory_order(groups, &copy);
     if (groups->columns)
         column_moments(groups, first, width, mean, squares);
     for (uint32_t i = 0; i < width; i++) {

@@ -158,6 +158,7 @@ struct kern_reductions {
     const struct kern_reduction_isa *isa;
     struct kern_iterator outer; /* over the groups; views = all tensors of the op in its order */
     struct kern_iterator inner; /* within a group */
+    struct kern_iterator alone; /* the same over X alone, in which more dimensions merge; rank 0: as `inner` */
     bool columns;               /* neighbouring elements of X belong to neighbouring groups */
     bool direct;                /* lines of results are written where they belong */
     bool stream;
@@ -224,6 +225,11 @@ static inline double kern_reduction_finished(DML_REDUCE_FUNCTION function, doubl
 void kern_reduction_iterators(const struct kern_op *op, bool row_major, struct kern_iterator *outer,
                               struct kern_iterator *inner);
 bool kern_reduction_in_columns(const struct kern_iterator *outer, const struct kern_iterator *inner);
+/* Kernels compute several neighbouring lines at a time: where few are neighbours in X, the order of their results. */
+void kern_reductions_order_groups(struct kern_reductions *groups);
+/* Groups whose elements lie in another order than their results, such as those of a transposed image: statistics in the
+ * order of X, results in that of Y if X's lines are short. */
+void kern_reductions_order_elements(struct kern_reductions *groups);
 /* Dense values, one for each of `width` groups, go to tensor t. */
 void kern_reduction_store(const struct kern_call *call, const struct kern_iterator *outer, uint32_t t, uint64_t first,
                           uint32_t width, DML_TENSOR_DATA_TYPE from, const void *values);

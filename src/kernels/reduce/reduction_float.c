@@ -50,18 +50,6 @@ static bool is_direct(const struct kern_op *op, const struct kern_iterator *line
     return true;
 }
 
-/* Kernels compute several neighbouring lines at a time: where few are neighbours in X, the order of their results. */
-static void order_by_results(struct kern_reductions *groups, const struct kern_op *op)
-{
-    struct kern_iterator outer;
-    if (groups->inner.rank > 1 || groups->outer.sizes[groups->outer.rank - 1] >= KERN_REDUCTION_SHORT_LEAST)
-        return;
-    kern_iterator_init(&outer, op, kern_reduction_tensors, op->input_count + 1, ~kern_reduction_axes(op),
-                       op->input_count);
-    if (outer.sizes[outer.rank - 1] > groups->outer.sizes[groups->outer.rank - 1])
-        groups->outer = outer;
-}
-
 static uint32_t tile_of_rows(uint64_t length)
 {
     return (uint32_t)BASE_MAX(1, BASE_MIN(8192 / length, 64));
@@ -79,8 +67,10 @@ static void layout(struct kern_reductions *groups, const struct kern_op *op)
     groups->columns = !product && kern_reduction_in_place(op->tensors[0].type) &&
                       kern_reduction_in_columns(&groups->outer, &groups->inner);
     if (!groups->columns && op->output_count == 1 && !kern_reduction_narrow_floats(groups))
-        order_by_results(groups, op);
+        kern_reductions_order_groups(groups);
     groups->direct = is_direct(op, groups->columns ? &groups->outer : &groups->inner);
+    if (!groups->columns && !row_major && groups->inner.rank > 1 && op->kind != KERN_GRAD_SUMS)
+        kern_reductions_order_elements(groups);
     groups->nan = op->kind == KERN_REDUCE && op->u.reduce.nan;
     groups->stream = kern_streams(&op->tensors[op->input_count]);
     groups->tile = (uint32_t)BASE_MIN(groups->columns ? KERN_REDUCTION_TILE : tile_of_rows(groups->inner.count),
@@ -224,25 +214,25 @@ static void set_own(const struct kern_reductions *groups, struct kern_reduction_
     f->c = (struct kern_reduction_parameter){ scratch->c + i, step };
 }
 
-/* Stores the elements in scratch->block through the epilogue to Y: sizes[0] groups, each of sizes[1] lines of sizes[2]
- * elements from `at` on or, in columns, lines of that many groups. */
-static void store_block(const struct kern_reductions *groups, uint64_t group, uint64_t at, const uint32_t *sizes)
+/* Stores the elements in scratch->block through the epilogue to Y: sizes[0] groups, each of elements from `at` on of
+ * the last rank - 1 dimensions within a group or, in columns, sizes[0] lines of sizes[1] groups. */
+static void store_block(const struct kern_reductions *groups, uint64_t group, uint64_t at, uint32_t rank,
+                        const uint32_t *sizes)
 {
     const struct kern_iterator *outer = &groups->outer, *inner = &groups->inner;
     const struct kern_op *op = groups->call->op;
     struct kern_op map = { .kind = KERN_MAP, .output_count = 1 };
     void *data[KERN_TENSORS_MAX] = { groups->scratch->block };
     map.u.map = *map_of(op, &map.input_count);
-    kern_view_set_packed(&map.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, 3, sizes);
+    kern_view_set_packed(&map.tensors[0], DML_TENSOR_DATA_TYPE_FLOAT32, rank, sizes);
     for (uint32_t i = 1; i <= map.input_count; i++) {
         const uint32_t t = i < map.input_count ? op->epilogue_input + i - 1 : op->input_count;
-        const int64_t *within = inner->strides[t] + inner->rank - 1, across = outer->strides[t][outer->rank - 1];
+        const int64_t *within = inner->strides[t] + inner->rank - rank, across = outer->strides[t][outer->rank - 1];
         struct kern_view *view = &map.tensors[i];
         *view = map.tensors[0];
         view->type = op->tensors[t].type;
-        view->strides[0] = across;
-        view->strides[1] = groups->columns ? within[0] : inner->rank > 1 ? within[-1] : 0;
-        view->strides[2] = groups->columns ? across : within[0];
+        for (uint32_t d = 0; d < rank; d++)
+            view->strides[d] = (d == 0) != groups->columns ? across : within[groups->columns ? 1 : d];
         data[i] = (void *)kern_at(groups->call->data[t], view->type,
                                   kern_iterator_offset(outer, t, group) + kern_iterator_offset(inner, t, at));
     }
@@ -250,32 +240,49 @@ static void store_block(const struct kern_reductions *groups, uint64_t group, ui
     kern_map_run_all(&call, groups->isa->map);
 }
 
-/* Lines that are not dense in X or Y, of other types in Y, or before an epilogue: a block at a time. */
+/* The same of columns: lines of a tile's groups. */
+static void finish_column_blocks(const struct kern_reductions *groups, struct kern_reduction_finish *f, uint64_t first,
+                                 uint32_t width)
+{
+    const uint64_t lines = groups->inner.sizes[groups->inner.rank - 1], most = groups->scratch->block_length / width;
+    set_own(groups, f, 0);
+    for (uint64_t at = 0, many; at < groups->inner.count; at += many) {
+        many = BASE_MIN(most, lines - at % lines);
+        for (uint64_t r = 0; r < many; r++) {
+            f->y = groups->scratch->block + width * r;
+            finish_run(groups, f, first, at + r, width);
+        }
+        store_block(groups, first, at, 2, (const uint32_t[]){ (uint32_t)many, width });
+    }
+}
+
+/* Lines that are not dense in X or Y, of other types in Y, or before an epilogue: a block at a time, of as many inner
+ * dimensions as fit, and of several groups if all do. */
 static void finish_blocks(const struct kern_reductions *groups, struct kern_reduction_finish *f, uint64_t first,
                           uint32_t width)
 {
     const struct kern_iterator *inner = &groups->inner;
-    const bool columns = groups->columns;
-    const uint32_t room = groups->scratch->block_length, last = inner->rank - 1;
-    const uint64_t line = columns ? width : inner->sizes[last], apart = columns ? 1 : line;
-    const uint64_t lines = columns ? inner->sizes[last] : last ? inner->sizes[last - 1] : 1;
-    const uint32_t part = (uint32_t)BASE_MIN(line, room);
-    const uint64_t most = columns || last > 1 || inner->count > room ? 1 : room / inner->count;
-    for (uint32_t i = 0, rows; i < (columns ? 1 : width); i += rows) {
+    const uint32_t room = groups->scratch->block_length;
+    const uint32_t most = (uint32_t)BASE_MAX(1, room / inner->count);
+    uint32_t rank = 1, sizes[KERN_RANK_MAX];
+    uint64_t below = 1; /* elements of those dimensions of which all fit */
+    while (rank < inner->rank && rank + 2 <= KERN_RANK_MAX && below * inner->sizes[inner->rank - rank] <= room)
+        below *= inner->sizes[inner->rank - rank++];
+    const uint64_t lines = inner->sizes[inner->rank - rank];
+    for (uint32_t d = 2; d <= rank; d++)
+        sizes[d] = (uint32_t)inner->sizes[inner->rank - rank + d - 1];
+    for (uint32_t i = 0, rows; i < width; i += rows) {
         rows = (uint32_t)BASE_MIN(most, width - i);
-        for (uint64_t at = 0; at < inner->count;) {
-            const uint32_t count = (uint32_t)BASE_MIN(part, columns ? width : line - at % line);
-            const uint32_t many = count < line ? 1 : (uint32_t)BASE_MIN(room / count, lines - at / apart % lines);
-            for (uint32_t r = 0; r < (columns ? many : rows); r++) {
-                f->y = groups->scratch->block + (columns ? count : many * count) * r;
-                set_own(groups, f, columns ? 0 : i + r);
-                if (columns)
-                    finish_run(groups, f, first, at + r, count);
-                else
-                    finish_run(groups, f, first + i + r, at, many * count);
+        sizes[0] = rows;
+        for (uint64_t at = 0; at < inner->count; at += sizes[1] * below) {
+            sizes[1] = (uint32_t)BASE_MIN(room / below, lines - at / below % lines);
+            const uint32_t count = (uint32_t)(sizes[1] * below);
+            for (uint32_t r = 0; r < rows; r++) {
+                f->y = groups->scratch->block + count * r;
+                set_own(groups, f, i + r);
+                finish_run(groups, f, first + i + r, at, count);
             }
-            store_block(groups, first + i, at, (const uint32_t[]){ rows, many, count });
-            at += columns ? many : many * count;
+            store_block(groups, first + i, at, rank + 1, sizes);
         }
     }
 }
@@ -289,7 +296,7 @@ static void finish_tile(const struct kern_reductions *groups, enum kern_reductio
     const uint64_t line = groups->inner.sizes[groups->inner.rank - 1];
     struct kern_reduction_finish f = { .end = end, .stream = groups->direct && groups->stream };
     if (!groups->direct) {
-        finish_blocks(groups, &f, first, width);
+        (groups->columns ? finish_column_blocks : finish_blocks)(groups, &f, first, width);
         return;
     }
     f.y_half = type == DML_TENSOR_DATA_TYPE_FLOAT16;
@@ -534,7 +541,7 @@ static void run_groups(struct kern_reductions *groups, uint64_t begin, uint64_t 
         uint64_t left = BASE_MIN(end - begin, kern_iterator_row_left(&groups->outer, begin));
         width = dense ? kern_reduction_dense_run(groups, begin, (uint32_t)BASE_MIN(left, UINT32_MAX)) : 0;
         if (width && kern_reduction_dense_in_block(groups))
-            store_block(groups, begin, 0, (const uint32_t[]){ width, 1, (uint32_t)groups->inner.count });
+            store_block(groups, begin, 0, 2, (const uint32_t[]){ width, (uint32_t)groups->inner.count });
         if (width)
             continue;
         if (lines && left >= KERN_REDUCTION_SHORT_LEAST) {

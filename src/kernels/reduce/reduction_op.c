@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all reductions share: their axes, groups and statistics, and how a value for each group is stored. */
-#include "kernels/reduce/reduction.h"
+#include "kernels/reduce/reduction_short.h"
 
 const uint32_t kern_reduction_tensors[KERN_TENSORS_MAX] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
 
@@ -91,4 +91,37 @@ void kern_reduction_store(const struct kern_call *call, const struct kern_iterat
     uint64_t converted[KERN_REDUCTION_TILE];
     kern_convert(kern_map_isa(), type, converted, from, values, width);
     kern_copy_row(kern_type_bytes(type), y, outer->strides[t][outer->rank - 1], converted, 1, width);
+}
+
+void kern_reductions_order_groups(struct kern_reductions *groups)
+{
+    const struct kern_op *op = groups->call->op;
+    struct kern_iterator outer;
+    if (groups->inner.rank > 1 || groups->outer.sizes[groups->outer.rank - 1] >= KERN_REDUCTION_SHORT_LEAST)
+        return;
+    kern_iterator_init(&outer, op, kern_reduction_tensors, op->input_count + 1, ~kern_reduction_axes(op),
+                       op->input_count);
+    if (outer.sizes[outer.rank - 1] > groups->outer.sizes[groups->outer.rank - 1])
+        groups->outer = outer;
+}
+
+#define LINES_LEAST 16 /* elements of a line that are worth a call */
+
+void kern_reductions_order_elements(struct kern_reductions *groups)
+{
+    const struct kern_op *op = groups->call->op;
+    const uint32_t axes = kern_reduction_axes(op), tensors = op->input_count + op->output_count;
+    const uint32_t last = groups->inner.rank - 1;
+    struct kern_iterator results;
+    kern_iterator_init(&groups->alone, op, kern_reduction_tensors, 1, axes, 0);
+    if (groups->alone.rank == groups->inner.rank)
+        groups->alone.rank = 0;
+    if (groups->direct || op->output_count != 1 || groups->inner.sizes[last] >= LINES_LEAST)
+        return;
+    kern_iterator_init(&results, op, kern_reduction_tensors, tensors, axes, op->input_count);
+    if (results.sizes[results.rank - 1] <= groups->inner.sizes[last])
+        return;
+    if (!groups->alone.rank)
+        groups->alone = groups->inner;
+    groups->inner = results;
 }

@@ -53,6 +53,9 @@ DENSE_INLINE void curve_row(const struct kern_epilogue_step *step, uint32_t coun
     else if (step->code == KERN_MAP_GELU)
         for (uint32_t i = 0; i < count; i++)
             row[i] = fmath_gelu(row[i]);
+    else if (step->code == KERN_MAP_TANH)
+        for (uint32_t i = 0; i < count; i++)
+            row[i] = fmath_tanh(row[i]);
     else if (curve_within(FMATH_NEAR_EXP, count, row))
         for (uint32_t i = 0; i < count; i++)
             row[i] = fmath_sigmoid_near(row[i]);
