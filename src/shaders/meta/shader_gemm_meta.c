@@ -15,7 +15,7 @@
 #define LAUNCH_US         3.6f
 #define PACK_US           2.4f /* one more dispatch; and the bytes that it moves: */
 #define PACK_BYTES_OF_US  1.7e6f
-#define SUM_US            3.0f /* one more dispatch, or less in a chain; and the bytes of sums that are written and read: */
+#define SUM_US            1.2f /* to begin with the addition of parts; and the bytes of sums that are written and read: */
 #define SUM_BYTES_OF_US   3e6f
 #define JOIN_BYTES_OF_US  6e4f   /* of the parts of a tile, which one workgroup adds in a chain */
 #define CACHE_BYTES_OF_US 8.7e6f /* that the second-level cache gives all multiprocessors */
