@@ -258,6 +258,8 @@ static void attention_mask_block(const struct attention *a, const uint32_t *at, 
     }
     for (uint32_t m = 0; m < rows; m++) {
         attention_limit_row(a, at, m, first, count, a->masks + m % 4 * a->s.keys);
+        for (uint32_t i = m % 4 + 1; m + 1 == rows && i < 4; i++) /* lanes without a query are defined, too */
+            memset(a->masks + i * a->s.keys, 0, count * sizeof(*a->masks));
         if (m % 4 == 3 || m + 1 == rows)
             attention_transpose(a->masks, a->s.keys, count, a->scores + (m & ~3u), a->s.rows, true);
     }
