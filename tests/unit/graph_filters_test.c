@@ -38,11 +38,9 @@ static void make_network(struct graph *graph, bool constant)
 static bool run_network(bool constant, bool wanted, float *results, int64_t strides[4])
 {
     struct graph graph;
-    struct graph_plan *plan = NULL;
     struct make_run run = { .outputs = { results } };
     struct graph_backend backend = graph_backend_host;
     struct graph_options options = make_options(0);
-    char error[256] = "";
     float filter[CHANNELS * CHANNELS * 9];
     backend.passes = wanted ? GRAPH_PASSES_ALL : backend.passes & ~GRAPH_PASS_BIT(layout);
     options.backend = &backend;
@@ -55,12 +53,7 @@ static bool run_network(bool constant, bool wanted, float *results, int64_t stri
     if (TEST(graph.op_count == 3))
         for (uint32_t i = 0; i < 4; i++)
             strides[i] = graph.ops[1 + i / 2]->k.tensors[1].strides[i % 2];
-    if (SUCCEEDED(hr))
-        hr = graph_plan_create(&graph, &options, &plan, error);
-    graph_finish(&graph);
-    bool good = TEST_FOR(SUCCEEDED(hr), "%s", error) && make_execute(plan, &run);
-    graph_plan_destroy(plan);
-    return good;
+    return make_run_graph(&graph, &options, hr, 0, &run);
 }
 
 static bool close_to(const float *a, const float *b)

@@ -209,7 +209,7 @@ __attribute__((unused)) static bool make_execute(const struct graph_plan *plan, 
     return done;
 }
 
-/* Plans, runs and finishes the graph, whose passes ended with `hr`. `seed` says which one it is. */
+/* Plans, runs and finishes the graph, whose passes ended with `hr`. `seed` says which one it is; 0: a known one. */
 __attribute__((unused)) static bool make_run_graph(struct graph *graph, const struct graph_options *options, HRESULT hr,
                                                    uint64_t seed, const struct make_run *run)
 {

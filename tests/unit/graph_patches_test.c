@@ -60,21 +60,14 @@ static bool run_network(const struct net *net, bool wanted, float *results)
 {
     static float input[IMAGES * CHANNELS * HEIGHT * WIDTH];
     struct graph graph;
-    struct graph_plan *plan = NULL;
     struct make_run run = { .inputs = { input }, .outputs = { results } };
     struct graph_options options = make_options(wanted ? 0 : GRAPH_PASS_BIT(patches));
-    char error[256] = "";
     for (uint32_t i = 0; i < ARRAY_SIZE(input); i++)
         input[i] = (float)(i * 37 % 101) / 50 - 1;
     make_network(&graph, net);
     HRESULT hr = graph_run_passes(&graph, &options);
     TEST(is_pointwise(&graph) == (wanted && net->replaced));
-    if (SUCCEEDED(hr))
-        hr = graph_plan_create(&graph, &options, &plan, error);
-    graph_finish(&graph);
-    bool good = TEST_FOR(SUCCEEDED(hr), "%s", error) && make_execute(plan, &run);
-    graph_plan_destroy(plan);
-    return good;
+    return make_run_graph(&graph, &options, hr, 0, &run);
 }
 
 int main(void)

@@ -65,11 +65,9 @@ static bool run_network(uint32_t number, const struct net *net, bool wanted, flo
 {
     static float inputs[3][RESULTS];
     struct graph graph;
-    struct graph_plan *plan = NULL;
     struct make_run run = { .inputs = { inputs[0], inputs[1], inputs[2] }, .outputs = { results } };
     struct graph_backend backend = graph_backend_host;
     struct graph_options options = make_options(0);
-    char error[256] = "";
     backend.passes = wanted ? GRAPH_PASSES_ALL & ~GRAPH_PASS_BIT(taps) : 0;
     options.backend = &backend;
     for (uint32_t k = 0; k < 3; k++)
@@ -82,12 +80,7 @@ static bool run_network(uint32_t number, const struct net *net, bool wanted, flo
         TEST_FOR(convolutions(&graph, false) == 2u * net->last + net->parts, "network %u: %u", number,
                  convolutions(&graph, false));
     }
-    if (SUCCEEDED(hr))
-        hr = graph_plan_create(&graph, &options, &plan, error);
-    graph_finish(&graph);
-    bool good = TEST_FOR(SUCCEEDED(hr), "%s", error) && make_execute(plan, &run);
-    graph_plan_destroy(plan);
-    return good;
+    return make_run_graph(&graph, &options, hr, 0, &run);
 }
 
 static void test_network(uint32_t number, const struct net *net)

@@ -73,11 +73,9 @@ static bool run_network(const struct net *net, bool wanted, float *results)
 {
     static float inputs[2][2 * CHANNELS * 64 * 64];
     struct graph graph;
-    struct graph_plan *plan = NULL;
     struct make_run run = { .inputs = { inputs[0], inputs[1] }, .outputs = { results } };
     struct graph_backend backend = graph_backend_host;
     struct graph_options options = make_options(0);
-    char error[256] = "";
     backend.passes = wanted ? GRAPH_PASSES_ALL : 0;
     options.backend = &backend;
     for (uint32_t k = 0; k < 2; k++)
@@ -90,12 +88,7 @@ static bool run_network(const struct net *net, bool wanted, float *results)
         TEST_FOR(count_of(&graph, KERN_CONV) == 2u + net->residual + net->parts, "%u", count_of(&graph, KERN_CONV));
         TEST(in_order(&graph));
     }
-    if (SUCCEEDED(hr))
-        hr = graph_plan_create(&graph, &options, &plan, error);
-    graph_finish(&graph);
-    bool good = TEST_FOR(SUCCEEDED(hr), "%s", error) && make_execute(plan, &run);
-    graph_plan_destroy(plan);
-    return good;
+    return make_run_graph(&graph, &options, hr, 0, &run);
 }
 
 int main(void)

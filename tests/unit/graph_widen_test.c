@@ -51,11 +51,9 @@ static void make_lone(struct graph *graph)
 static bool run_network(void (*make)(struct graph *graph), uint64_t disabled, uint16_t *results, uint32_t *out_narrow)
 {
     struct graph graph;
-    struct graph_plan *plan = NULL;
     struct make_run run = { 0 };
     struct graph_options options = make_options(disabled);
     options.cpu = base_cpu_flags();
-    char error[256] = "";
     static uint16_t x[LONE_RESULTS];
     for (uint32_t i = 0; i < LONE_RESULTS; i++)
         x[i] = base_float_to_half((float)((i * 7919 + 13) % 1009) / 504.5f - 1);
@@ -66,12 +64,7 @@ static bool run_network(void (*make)(struct graph *graph), uint64_t disabled, ui
     *out_narrow = 0; /* convolutions of FLOAT16 */
     for (uint32_t i = 0; i < graph.op_count; i++)
         *out_narrow += graph.ops[i]->k.kind == KERN_CONV && graph.ops[i]->k.tensors[0].type == F16;
-    if (SUCCEEDED(hr))
-        hr = graph_plan_create(&graph, &options, &plan, error);
-    graph_finish(&graph);
-    bool good = TEST_FOR(SUCCEEDED(hr), "%s", error) && make_execute(plan, &run);
-    graph_plan_destroy(plan);
-    return good;
+    return make_run_graph(&graph, &options, hr, 0, &run);
 }
 
 /* `narrow` and `left`: convolutions of FLOAT16 without the pass and with it. */
