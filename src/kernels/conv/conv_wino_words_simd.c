@@ -9,7 +9,7 @@
 
 #include <immintrin.h>
 
-enum { ROWS = 6, VECS = 2, LANES = 8, WORDS = 16, POINTS = CONV_WINO_WORDS_POINTS };
+enum { ROWS = 6, VECS = 2, LANES = 8, WORDS = 16 };
 _Static_assert((int)VECS *LANES == CONV_BYTES_LANES, "a tile is as wide as a panel");
 
 #define EACH(i, count) _Pragma("GCC unroll 8") for (uint32_t i = 0; i < (count); i++)
@@ -135,9 +135,9 @@ static void products(const struct wino_run *r, uint32_t panel, uint32_t count)
     const struct conv_wino_words *w = &r->w;
     const uint32_t groups = (count + ROWS - 1) / ROWS;
     struct product p = { .row = w->c.s.in_channels * sizeof(int16_t), .pairs = w->c.s.in_channels / 2 };
-    for (uint32_t point = 0; point < POINTS; point++) {
+    for (uint32_t point = 0; point < CONV_WINO_WORDS_POINTS; point++) {
         p.weights = (const __m256i *)(const void *)((const char *)r->call->data[1] + panel * w->panel_bytes +
-                                                    point * (w->panel_bytes / POINTS));
+                                                    point * (w->panel_bytes / CONV_WINO_WORDS_POINTS));
         for (uint32_t i = 0, tile = 0; i < groups; i++) { /* of about the same height */
             const uint32_t rows = count * (i + 1) / groups - tile;
             p.in = r->in + point * w->in_step + tile * p.row;
