@@ -20,14 +20,21 @@ def difference(got, want):
 
 
 def step(device, images, labels):
-    """The output before a step of gradient descent, the loss, and all gradients and parameters after it."""
+    """The output of each layer before a step of gradient descent, the loss, their gradients, and all gradients and parameters
+    after it."""
     model = network().to(device)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
-    output = model(images.to(device))
-    loss = torch.nn.functional.cross_entropy(output, labels.to(device))
+    outputs = [images.to(device)]
+    for layer in model:
+        outputs.append(layer(outputs[-1]))
+        outputs[-1].retain_grad()
+    loss = torch.nn.functional.cross_entropy(outputs[-1], labels.to(device))
     loss.backward()
     optimizer.step()
-    results = {"output": output.detach(), "loss": loss.detach()}
+    results = {"loss": loss.detach()}
+    for (name, layer), output in zip(model.named_children(), outputs[1:]):
+        results[f"output of {name} {type(layer).__name__}"] = output.detach()
+        results[f"gradient of the output of {name} {type(layer).__name__}"] = output.grad
     for name, parameter in model.named_parameters():
         results[f"gradient of {name}"] = parameter.grad
         results[name] = parameter.detach()
