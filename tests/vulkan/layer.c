@@ -225,6 +225,8 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkQueueSubmit(VkQueue queue, uint32_
     VkResult result = layer_enter(LAYER_SUBMIT);
     if (result != VK_SUCCESS)
         return result;
+    if (late_made_up())
+        return late_submit(queue, count, infos, fence);
     return families_made_up() ? families_submit(queue, count, infos, fence)
                               : NEXT(vkQueueSubmit)(queue, count, infos, fence);
 }
@@ -260,7 +262,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL layer_vkWaitSemaphores(VkDevice device, co
     return result == VK_SUCCESS ? made : result;
 }
 
-static void note_dispatch(uint64_t groups)
+void layer_note_dispatch(uint64_t groups)
 {
     ++control.calls[LAYER_DISPATCH].count;
     if (groups > control.groups_max)
@@ -269,14 +271,14 @@ static void note_dispatch(uint64_t groups)
 
 static VKAPI_ATTR void VKAPI_CALL dispatch(VkCommandBuffer commands, uint32_t x, uint32_t y, uint32_t z)
 {
-    note_dispatch((uint64_t)x * y * z);
+    layer_note_dispatch((uint64_t)x * y * z);
     NEXT(vkCmdDispatch)(commands, x, y, z);
 }
 
 static VKAPI_ATTR void VKAPI_CALL dispatch_base(VkCommandBuffer commands, uint32_t first_x, uint32_t first_y,
                                                 uint32_t first_z, uint32_t x, uint32_t y, uint32_t z)
 {
-    note_dispatch((uint64_t)x * y * z);
+    layer_note_dispatch((uint64_t)x * y * z);
     NEXT(vkCmdDispatchBase)(commands, first_x, first_y, first_z, x, y, z);
 }
 
@@ -386,6 +388,10 @@ static PFN_vkVoidFunction find(const char *name)
 {
     if (families_made_up() && families_find(name))
         return families_find(name);
+    if (order_made_up() && order_find(name))
+        return order_find(name);
+    if (late_made_up() && late_find(name))
+        return late_find(name);
     if (kernels_made_up() && kernels_find(name))
         return kernels_find(name);
     if (profiles_made_up() && profiles_find(name))

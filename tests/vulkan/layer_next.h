@@ -52,6 +52,7 @@ static inline PFN_vkVoidFunction layer_find(const struct layer_entry *entries, s
 
 /* VK_SUCCESS: the call is to be made. */
 VkResult layer_enter(enum layer_call call);
+void layer_note_dispatch(uint64_t groups);
 
 /* ---- layer_faults.c: layer_control.any ---- */
 
@@ -106,6 +107,17 @@ bool profiles_made_up(void);
 bool profiles_limits(unsigned long long *allocation, int *sparse);
 /* Come before those of layer_limits.c, and use them. */
 PFN_vkVoidFunction profiles_find(const char *name);
+
+/* ---- layer_order.c: ANYDML_LAYER_ORDER=reverse ---- */
+
+bool order_made_up(void);
+PFN_vkVoidFunction order_find(const char *name);
+
+/* ---- layer_late.c: ANYDML_LAYER_LATE=MICROSECONDS ---- */
+
+bool late_made_up(void);
+PFN_vkVoidFunction late_find(const char *name);
+VkResult late_submit(VkQueue queue, uint32_t count, const VkSubmitInfo *infos, VkFence fence);
 
 /* ---- layer_families.c ---- */
 
