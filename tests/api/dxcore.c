@@ -91,6 +91,35 @@ static void test_lists(IDXCoreAdapterFactory *factory)
     api_release(list);
 }
 
+static uint64_t dedicated_at(IDXCoreAdapterList *list, uint32_t index)
+{
+    uint64_t bytes = 0;
+    IDXCoreAdapter *adapter = adapter_at(list, index);
+    ok_hr(IDXCoreAdapter_GetProperty(adapter, DXCoreAdapterProperty_DedicatedAdapterMemory, sizeof(bytes), &bytes),
+          S_OK);
+    api_release(adapter);
+    return bytes;
+}
+
+/* Of "cpu,vulkan", a GPU with memory of its own after the CPU. */
+static void test_sort(IDXCoreAdapterList *list)
+{
+    const DXCoreAdapterPreference hardware = DXCoreAdapterPreference_Hardware;
+    const DXCoreAdapterPreference fastest[] = { hardware, DXCoreAdapterPreference_HighPerformance };
+    need(IDXCoreAdapterList_GetAdapterCount(list) == 2);
+    ok(!dedicated_at(list, 0) && dedicated_at(list, 1), "the order is not that of ANYDML_ADAPTERS");
+    IDXCoreAdapter *cpu = adapter_at(list, 0), *gpu = adapter_at(list, 1);
+    ok_hr(IDXCoreAdapterList_Sort(list, 1, &hardware), S_OK);
+    ok(!dedicated_at(list, 0), "adapters that are equal have changed places");
+    ok_hr(IDXCoreAdapterList_Sort(list, 2, fastest), S_OK);
+    IDXCoreAdapter *first = adapter_at(list, 0), *second = adapter_at(list, 1);
+    ok(first == gpu && second == cpu, "the GPU is not the faster one");
+    api_release(first);
+    api_release(second);
+    api_release(cpu);
+    api_release(gpu);
+}
+
 static void test_properties(IDXCoreAdapter *adapter)
 {
     char name[256] = "";
@@ -209,6 +238,12 @@ int main(void)
     if (!IDXCoreAdapterList_GetAdapterCount(list)) {
         fprintf(stderr, "no adapter \"%s\" on this machine: skipped\n", api_adapter());
         return 77;
+    }
+    if (api_is("cpu,vulkan")) {
+        test_sort(list);
+        api_release(list);
+        api_release(factory);
+        return api_end();
     }
     IDXCoreAdapter *adapter = adapter_at(list, 0);
     test_properties(adapter);
