@@ -151,12 +151,25 @@ bool tools_output_open(struct tools_output *output, const char *path, struct too
     return output->file || fail(output, path, errno, error);
 }
 
+/* Why writing has failed, which the stream does not keep: it fails again, for what is left or for one byte more of a
+ * file that will be removed. */
+static int reason(struct tools_output *output)
+{
+    errno = 0;
+    if (!fflush(output->file) && output->partial[0]) {
+        fputc(0, output->file);
+        fflush(output->file);
+    }
+    return errno ? errno : EIO;
+}
+
 bool tools_output_close(struct tools_output *output, bool ok, struct tools_error *error)
 {
     sigset_t before;
-    bool bad = ferror(output->file);
-    int why = bad ? EIO : 0;
-    if (fclose(output->file))
+    int why = 0;
+    if (ferror(output->file))
+        why = reason(output);
+    if (fclose(output->file) && !why)
         why = errno;
     output->file = NULL;
     tools_output_hold(&before);

@@ -194,6 +194,21 @@ def check_stdout(tool, x):
         tool.test(run.returncode == 0 and np.load(y).shape == tuple(SHAPE), f"{where}: {run}")
 
 
+def check_full_disk(tool, x):
+    """A file that cannot be written to its end: the reason, and no part of it is left."""
+    path = tool.file("m.onnx", model(wire.tensor("w", np.ones(SHAPE, np.float32))))
+    large, y = tool.file("large.onnx", model(wire.tensor("w", np.ones((300, 300), np.float32)), [300, 300])), tool.file("y.npy")
+    np.save(y, np.ones((300, 300), np.float32))
+    for command in (["graph", path, "-o"], ["graph", path, "--svg", "-o"], ["run", path, "--input", x, "--output"],
+                    ["run", large, "--input", y, "--output"]):
+        for size in (0, 1, 100, 100000 if large in command else 101):
+            place = tool.file("part.npy")
+            run = subprocess.run([tool.path, *command, place], capture_output=True, text=True, timeout=120, check=False,
+                                 preexec_fn=lambda most=size: limit_files(most))
+            tool.test(run.returncode == 1 and "File too large" in run.stderr and run.stderr.count("\n") == 1 and
+                      not any(name.startswith("part.npy") for name in os.listdir(os.path.dirname(place))), f"{command} {size}: {run}")
+
+
 def check_outputs(tool, x):
     """An output is no input, whatever leads there, and no two outputs are one file; nothing is touched before."""
     weights = np.linspace(1, 2, 4, dtype=np.float32)
@@ -375,6 +390,7 @@ def main():
     check_trace(tool, x)
     check_trace_ends(tool, x)
     check_stdout(tool, x)
+    check_full_disk(tool, x)
     check_outputs(tool, x)
     check_names(tool, x)
     check_pictures(tool)
