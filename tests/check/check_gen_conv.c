@@ -113,21 +113,42 @@ static void zero_points(struct check_rng *rng, struct kern_op *op, uint32_t rank
     op->input_count++;
 }
 
-/* Windows and images of a convolution; `wide` and `point` are those of check_gen_conv. */
-static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bool point, uint32_t *x, uint32_t *w,
+/* Images of several bands, which windows of a few planes share. */
+static void large_steps(struct check_rng *rng, uint32_t most, struct check_steps *out)
+{
+    do {
+        out->in = 6 + check_pick(rng, most);
+        out->kernel = 3 + 2 * check_pick(rng, 3);
+        out->stride = 1 + check_pick(rng, 2);
+        out->dilation = check_chance(rng, 6) ? 2 : 1;
+        out->start = out->end = check_chance(rng, 4) ? 0 : out->kernel / 2;
+    } while (out->in + 2 * out->start < (out->kernel - 1) * out->dilation + 1);
+}
+
+struct kind_of_sizes {
+    bool wide, point; /* as those of check_gen_conv */
+    bool large;       /* large_steps */
+};
+
+/* Windows and images of a convolution. */
+static void windows(struct check_rng *rng, struct kern_conv *conv, struct kind_of_sizes kind, uint32_t *x, uint32_t *w,
                     uint32_t *y)
 {
     bool plain = check_chance(rng, 6); /* 3 x 3 without steps: libraries have special ways for these */
     bool side_by_side = conv->transposed && check_chance(rng, 2); /* nothing of the result overlaps or is cut */
+    const bool wide = kind.wide, point = kind.point, large = kind.large;
     uint32_t taps = wide && check_chance(rng, 2) ? 5 : 3;
+    const uint32_t longest = check_pick(rng, conv->spatial);
     for (uint32_t d = 0; d < conv->spatial; d++) {
         struct check_steps steps;
         check_steps(rng, conv->spatial == 3 ? 7 : 24, &steps);
-        if (plain || wide)
+        if (large)
+            large_steps(rng, d == longest ? 120 : conv->spatial == 3 ? 10 : 60, &steps);
+        else if (plain || wide)
             steps = (struct check_steps){ steps.in + (wide ? 12 : 0), taps, 1, 1, taps / 2, taps / 2 };
         else if (point)
             steps = (struct check_steps){ steps.in, 1, 1, 1, 0, 0 };
-        if (side_by_side)
+        if (side_by_side && !large)
             steps = (struct check_steps){ steps.in, steps.kernel, steps.kernel, 1, 0, 0 };
         if (wide && check_chance(rng, 3))
             steps.start = check_pick(rng, 8);
@@ -138,7 +159,7 @@ static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bo
         x[2 + d] = steps.in;
         w[2 + d] = steps.kernel;
         y[2 + d] = conv->transposed ? check_steps_transposed(&steps) : check_steps_count(&steps);
-        if (!side_by_side)
+        if (!side_by_side && !large)
             y[2 + d] = check_free_size(rng, y[2 + d]);
         conv->strides[d] = steps.stride;
         conv->dilations[d] = steps.dilation;
@@ -150,14 +171,20 @@ static void windows(struct check_rng *rng, struct kern_conv *conv, bool wide, bo
 static void sizes(struct check_rng *rng, struct kern_conv *conv, bool wide, uint32_t *x, uint32_t *w, uint32_t *y)
 {
     uint32_t in_group, out_group;
-    bool point = check_chance(rng, 6); /* a product for each pixel */
+    bool point = check_chance(rng, 6);                           /* a product for each pixel */
+    const bool large = !wide && !point && check_chance(rng, 20); /* and depthwise */
     channels(rng, conv, wide, point, &in_group, &out_group);
+    if (large) {
+        conv->groups = 2 + check_pick(rng, check_chance(rng, 2) ? 4 : 12);
+        in_group = 1;
+        out_group = 1 + check_chance(rng, 6);
+    }
     x[0] = y[0] = 1 + check_pick(rng, 2);
     x[1] = conv->groups * in_group;
     y[1] = conv->groups * out_group;
     w[0] = conv->transposed ? x[1] : y[1];
     w[1] = conv->transposed ? out_group : in_group;
-    windows(rng, conv, wide, point, x, w, y);
+    windows(rng, conv, (struct kind_of_sizes){ wide, point, large }, x, w, y);
 }
 
 /* Gradients of weights: filters as large as images, for which libraries have ways of their own. */

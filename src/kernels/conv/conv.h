@@ -56,6 +56,14 @@ DENSE_INLINE int32_t conv_x_zero(const struct kern_call *call)
     return gemm_zero(call, conv->has_x_zero, 2u + conv->has_bias, first);
 }
 
+/* The weight of tap t, in the order of the window's elements, from a filter's first weight. */
+DENSE_INLINE int64_t conv_weight_at(const struct conv_shape *s, int64_t t)
+{
+    const int64_t last = s->kernel[0] * s->kernel[1] * s->kernel[2] - 1, tap = s->flip ? last - t : t;
+    const int64_t line = tap / s->kernel[2];
+    return line / s->kernel[1] * s->w[2] + line % s->kernel[1] * s->w[3] + tap % s->kernel[2] * s->w[4];
+}
+
 /* The biases of all output channels as FLOAT32, followed by zeros; all zeros without a bias. */
 DENSE_INLINE void conv_bias(const struct kern_call *call, const struct conv_shape *s, int64_t count, float *out)
 {

@@ -18,20 +18,22 @@ struct conv_dw {
     struct window_band band;
     const struct kern_call *call;
     const struct kern_op *flat;
-    const float **taps; /* those of a phase are consecutive */
-    int64_t *weight_at; /* of each tap, from a filter's first weight */
-    uint32_t *ends;     /* of each phase's taps */
-    float *weights, *up;
-    uint32_t tap_count;
+    struct conv_dw_slice *slices; /* that the results of a plane have */
+    int64_t *held;                /* plane of X in each slot, or -1 */
+    const float **taps;           /* of a slice, in slot 0; those of a phase are consecutive */
+    int64_t *weight_at;           /* of the taps of each slice, from a filter's first weight */
+    uint32_t *ends;               /* of each phase's taps */
+    float *weights, *up;          /* weights: of all slices */
+    uint32_t tap_count, slice_count;
     void *epilogue;
     struct blocked_gemm_end end; /* of integers */
 };
 
 /* A step of the init function: divisions are too slow for each filter. */
-static int64_t conv_dw_weight_at(const struct conv_shape *s, int64_t t)
+static void conv_dw_weights(struct conv_dw *d, int64_t tap, uint32_t to)
 {
-    const int64_t tap = s->flip ? s->kernel[1] * s->kernel[2] - 1 - t : t;
-    return tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4];
+    for (int64_t k = 0; k < d->s.kernel[0]; k++)
+        d->weight_at[k * d->tap_count + to] = conv_weight_at(&d->s, k * d->tap_count + tap);
 }
 
 /* Taps of the results that have these remainders by the strides. */
@@ -45,7 +47,7 @@ static uint32_t conv_dw_phase(struct conv_dw *d, int64_t row, int64_t column, ui
             continue;
         d->taps[count] =
             window_tap(&d->w, &d->band, down / s->stride[1] + d->w.pad[0], right / s->stride[2] + d->w.pad[1]);
-        d->weight_at[count++] = conv_dw_weight_at(s, t);
+        conv_dw_weights(d, t, count++);
     }
     return count;
 }
@@ -59,15 +61,17 @@ static void conv_dw_init(struct conv_dw *d, const struct kern_call *call)
     conv_dw_window(call->op, s, &d->w);
     window_band_init(&d->w, &d->band, call->worker_scratch);
     d->tap_count = (uint32_t)(s->kernel[1] * s->kernel[2]);
-    d->taps = (const float **)((float *)call->worker_scratch + window_floats(&d->w));
+    d->slices = (struct conv_dw_slice *)((float *)call->worker_scratch + window_floats(&d->w));
+    d->held = (int64_t *)(d->slices + s->kernel[0]);
+    d->taps = (const float **)(d->held + s->kernel[0]);
     d->weight_at = (int64_t *)(d->taps + d->tap_count);
-    d->weights = (float *)(d->weight_at + d->tap_count);
-    d->ends = (uint32_t *)(d->weights + d->tap_count);
+    d->weights = (float *)(d->weight_at + s->kernel[0] * d->tap_count);
+    d->ends = (uint32_t *)(d->weights + s->kernel[0] * d->tap_count);
     d->up = (float *)base_align_up((uintptr_t)(d->ends + phases), 64);
     d->epilogue = (void *)base_align_up((uintptr_t)(d->up + conv_dw_up_floats(s, &d->w)), 64);
     for (uint32_t t = 0; t < d->tap_count && !s->transposed; t++) {
         d->taps[t] = window_tap(&d->w, &d->band, t / d->w.kernel[1], t % d->w.kernel[1]);
-        d->weight_at[t] = conv_dw_weight_at(s, t);
+        conv_dw_weights(d, t, t);
     }
     for (int64_t p = 0; p < phases && s->transposed; p++)
         d->ends[p] = conv_dw_phase(d, p / s->stride[2], p % s->stride[2], p ? d->ends[p - 1] : 0);
@@ -78,10 +82,13 @@ DENSE_INLINE void conv_dw_block(const struct conv_dw *d, uint32_t first, uint32_
 {
     vec sum[8];
     _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) sum[v] = vec_set(bias);
-    for (uint32_t t = first; t < end; t++) {
-        const vec w = vec_set(d->weights[t]);
-        const float *x = d->taps[t] + i;
-        _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) sum[v] = vec_fma(w, vec_load(x + v * VEC), sum[v]);
+    for (uint32_t k = 0; k < d->slice_count; k++) {
+        const int64_t at = d->slices[k].slot + i;
+        for (uint32_t t = first; t < end; t++) {
+            const vec w = vec_set(d->slices[k].weights[t]);
+            const float *x = d->taps[t] + at;
+            _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) sum[v] = vec_fma(w, vec_load(x + v * VEC), sum[v]);
+        }
     }
     _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) vec_store(d->band.run + i + v * VEC, sum[v]);
 }
@@ -161,7 +168,47 @@ static void conv_dw_finish_integers(const struct conv_dw *d, float *values, cons
     }
 }
 
-static void conv_dw_plane(struct conv_dw *d, uint64_t plane)
+/* The slices whose planes are inside; these stay in their slots for the next depths. */
+static void conv_dw_load(struct conv_dw *d, int64_t x_at, int64_t depth, int64_t row, int64_t rows)
+{
+    const struct conv_shape *s = &d->s;
+    const int64_t apart = conv_dw_apart(s), slots = d->w.slots;
+    d->slice_count = 0;
+    for (int64_t k = 0; k < s->kernel[0]; k++) {
+        const int64_t plane = conv_tap(s, 0, depth, k), slot = plane / apart % slots;
+        if (plane < 0)
+            continue;
+        struct window_band band = d->band;
+        band.phases += slot * window_slot_floats(&d->w);
+        if (d->held[slot] != plane)
+            window_load(&d->w, &band, d->call->data[0], x_at + plane * s->x[2], row, rows);
+        d->held[slot] = plane;
+        d->slices[d->slice_count++] =
+            (struct conv_dw_slice){ d->weights + k * d->tap_count, band.phases - d->band.phases };
+    }
+}
+
+/* Rows of results at one depth. */
+static void conv_dw_rows(const struct conv_dw *d, uint32_t *at, uint32_t row_dim, int64_t row, int64_t rows,
+                         double bias)
+{
+    const bool integer = d->call->op->u.conv.integer;
+    if (d->s.transposed) {
+        conv_dw_up(d, at, row_dim, row, (float)bias);
+        return;
+    }
+    conv_dw_multiply(d, 0, d->tap_count, rows * d->w.pitch, integer ? 0 : (float)bias);
+    if (row_dim > 1)
+        at[row_dim] = (uint32_t)row;
+    if (integer) {
+        conv_dw_finish_integers(d, window_dense(&d->w, &d->band, rows), at, row_dim, rows, (int32_t)bias);
+        return;
+    }
+    window_finish(&(struct window_to){ d->call, d->flat, d->epilogue, row_dim }, &d->w,
+                  window_dense(&d->w, &d->band, rows), at, rows);
+}
+
+static void conv_dw_channel(struct conv_dw *d, uint64_t plane)
 {
     const struct conv_shape *s = &d->s;
     const struct kern_op *op = d->call->op;
@@ -172,28 +219,22 @@ static void conv_dw_plane(struct conv_dw *d, uint64_t plane)
     int32_t w_zero = gemm_zero(d->call, conv->has_w_zero, 2u + conv->has_bias + conv->has_x_zero, channel);
     const int64_t filter = s->transposed ? o / s->out_group * s->w[0] + o % s->out_group * s->w[1] : o * s->w[0];
     const DML_TENSOR_DATA_TYPE w_type = op->tensors[1].type;
-    for (uint32_t t = 0; t < d->tap_count && w_type == DML_TENSOR_DATA_TYPE_FLOAT32; t++)
+    const uint32_t taps = (uint32_t)s->kernel[0] * d->tap_count;
+    for (uint32_t t = 0; t < taps && w_type == DML_TENSOR_DATA_TYPE_FLOAT32; t++)
         d->weights[t] = ((const float *)d->call->data[1])[filter + d->weight_at[t]];
-    for (uint32_t t = 0; t < d->tap_count && w_type != DML_TENSOR_DATA_TYPE_FLOAT32; t++)
+    for (uint32_t t = 0; t < taps && w_type != DML_TENSOR_DATA_TYPE_FLOAT32; t++)
         d->weights[t] = (float)dense_load(d->call->data[1], filter + d->weight_at[t], w_type) - (float)w_zero;
     double bias = conv->has_bias ? dense_load(d->call->data[2], o * s->bias, op->tensors[2].type) : 0;
     int64_t x_at = n * s->x[0] + o / s->out_group * s->x[1];
     for (int64_t row = 0; row < d->w.out[0]; row += d->w.rows) {
-        int64_t rows = BASE_MIN(d->w.rows, d->w.out[0] - row);
-        window_load(&d->w, &d->band, d->call->data[0], x_at, row, rows);
-        if (s->transposed) {
-            conv_dw_up(d, at, row_dim, row, (float)bias);
-            continue;
+        const int64_t rows = BASE_MIN(d->w.rows, d->w.out[0] - row);
+        memset(d->held, -1, (size_t)d->w.slots * sizeof(*d->held));
+        for (int64_t depth = 0; depth < s->out[0]; depth++) {
+            conv_dw_load(d, x_at, depth, row, rows);
+            if (row_dim > 2)
+                at[2] = (uint32_t)depth;
+            conv_dw_rows(d, at, row_dim, row, rows, bias);
         }
-        conv_dw_multiply(d, 0, d->tap_count, rows * d->w.pitch, conv->integer ? 0 : (float)bias);
-        if (row_dim > 1)
-            at[row_dim] = (uint32_t)row;
-        if (conv->integer) {
-            conv_dw_finish_integers(d, window_dense(&d->w, &d->band, rows), at, row_dim, rows, (int32_t)bias);
-            continue;
-        }
-        window_finish(&(struct window_to){ d->call, d->flat, d->epilogue, row_dim }, &d->w,
-                      window_dense(&d->w, &d->band, rows), at, rows);
     }
 }
 
@@ -206,7 +247,7 @@ static void conv_dw_run(const struct kern_call *call, uint64_t begin, uint64_t e
     blocked_gemm_end_init(call, d.epilogue, NULL, &d.end);
     d.flat = call->op->u.conv.spatial > 1 && dense_merge_rows(call->op, &flat) ? &flat : NULL;
     for (uint64_t plane = begin; plane < end; plane++)
-        conv_dw_plane(&d, plane);
+        conv_dw_channel(&d, plane);
 }
 
 KERN_ISA_RUN(conv_dw_f32, conv_dw_run)
@@ -242,8 +283,7 @@ struct dw_last {
 struct dw_phase {
     const char *x;        /* the row's input, to which taps are relative */
     int64_t first, count; /* pixels of Y */
-    int64_t taps[2];      /* rows of taps that are inside */
-    int64_t row;          /* of Y */
+    int64_t depth, row;   /* of Y */
     int64_t x_step;       /* elements of X between pixels' windows */
     int64_t inner[2];     /* pixels with all taps inside: [begin, end) */
 };
@@ -395,33 +435,45 @@ DENSE_INLINE void dw_last_pixels(DML_TENSOR_DATA_TYPE type, const struct dw_last
     }
 }
 
-/* Taps of the pixels [first, first + count) of a phase; those common to all, and those of some. */
+/* Taps of a window's line for the pixels [first, first + count) of a phase. line: element of X's line; tap: the first.
+ */
+static void dw_last_line_taps(struct dw_last *r, const struct dw_phase *phase, int64_t first, int64_t count,
+                              int64_t line, int64_t tap)
+{
+    const struct conv_shape *s = &r->d.s;
+    for (int64_t k2 = 0; k2 < s->kernel[2]; k2++) {
+        int64_t at = 0, begin, end; /* the first pixel's element */
+        if (!conv_dw_last_column(s, phase->first, k2, &at))
+            continue;
+        at += first * phase->x_step;
+        dense_range(count, phase->x_step, at, s->in[2], &begin, &end);
+        if (begin >= end)
+            continue;
+        const int64_t from = (line + at * s->x[4]) * r->x_bytes, w = (tap + k2) * s->in_group * r->d.pitch;
+        if (begin == 0 && end == count) { /* counted from the tile's first pixel */
+            const int64_t tile = first * phase->x_step * s->x[4] * r->x_bytes;
+            r->taps[r->tap_count++] = (struct conv_dw_last_tap){ from - tile, w };
+            continue;
+        }
+        struct dw_part *part = &r->parts[r->part_count++];
+        part->w = w;
+        for (int64_t p = 0; p < count; p++)
+            part->x[p] = p < begin || p >= end ? r->zeros : phase->x + from + p * phase->x_step * s->x[4] * r->x_bytes;
+    }
+}
+
+/* Taps that are common to all of the pixels, and those of some. */
 static void dw_last_taps(struct dw_last *r, const struct dw_phase *phase, int64_t first, int64_t count)
 {
     const struct conv_shape *s = &r->d.s;
     r->tap_count = r->part_count = 0;
-    for (int64_t k1 = phase->taps[0]; k1 < phase->taps[1]; k1++) {
-        const int64_t down = conv_tap(s, 1, phase->row, k1);
-        for (int64_t k2 = 0; down >= 0 && k2 < s->kernel[2]; k2++) {
-            int64_t at = 0, begin, end; /* the first pixel's element */
-            if (!conv_dw_last_column(s, phase->first, k2, &at))
-                continue;
-            at += first * phase->x_step;
-            dense_range(count, phase->x_step, at, s->in[2], &begin, &end);
-            if (begin >= end)
-                continue;
-            const int64_t from = (down * s->x[3] + at * s->x[4]) * r->x_bytes;
-            const int64_t w = (k1 * s->kernel[2] + k2) * s->in_group * r->d.pitch;
-            if (begin == 0 && end == count) { /* counted from the tile's first pixel */
-                const int64_t tile = first * phase->x_step * s->x[4] * r->x_bytes;
-                r->taps[r->tap_count++] = (struct conv_dw_last_tap){ from - tile, w };
-                continue;
-            }
-            struct dw_part *part = &r->parts[r->part_count++];
-            part->w = w;
-            for (int64_t p = 0; p < count; p++)
-                part->x[p] =
-                    p < begin || p >= end ? r->zeros : phase->x + from + p * phase->x_step * s->x[4] * r->x_bytes;
+    for (int64_t k0 = 0; k0 < s->kernel[0]; k0++) {
+        const int64_t plane = conv_tap(s, 0, phase->depth, k0);
+        for (int64_t k1 = 0; plane >= 0 && k1 < s->kernel[1]; k1++) {
+            const int64_t down = conv_tap(s, 1, phase->row, k1);
+            if (down >= 0)
+                dw_last_line_taps(r, phase, first, count, plane * s->x[2] + down * s->x[3],
+                                  (k0 * s->kernel[1] + k1) * s->kernel[2]);
         }
     }
 }
@@ -457,42 +509,55 @@ static void dw_last_phase(struct dw_last *r, const struct dw_phase *phase, void 
     }
 }
 
-static void dw_last_added(struct dw_last *r, int64_t n, int64_t row, int64_t column)
+/* The coordinates of a pixel's first channel. */
+static void dw_last_at(int64_t n, const struct dw_phase *p, uint32_t rank, uint32_t *at)
+{
+    memset(at, 0, KERN_RANK_MAX * sizeof(*at));
+    if (rank > 4)
+        at[rank - 3] = (uint32_t)p->depth;
+    if (rank > 3)
+        at[rank - 2] = (uint32_t)p->row;
+    at[rank - 1] = (uint32_t)p->first;
+    at[0] = (uint32_t)n;
+}
+
+static void dw_last_added(struct dw_last *r, int64_t n, const struct dw_phase *p)
 {
     const struct kern_epilogue *post = &r->d.ends.post;
     for (uint32_t i = 0; i < post->count; i++) {
         const struct kern_view *view = &r->call->op->tensors[post->step[i].tensor];
-        uint32_t at[KERN_RANK_MAX] = { (uint32_t)n };
+        uint32_t at[KERN_RANK_MAX];
         if (!post->step[i].tensor)
             continue;
-        at[view->rank - 2] = (uint32_t)row;
-        at[view->rank - 1] = (uint32_t)column;
+        dw_last_at(n, p, view->rank, at);
         r->added[i] = (const float *)r->call->data[post->step[i].tensor] + dense_offset(view, at, view->rank);
     }
 }
 
-static void dw_last_row(struct dw_last *r, int64_t n, int64_t row)
+/* Line `line` of an image. */
+static void dw_last_row(struct dw_last *r, int64_t n, int64_t line)
 {
     const struct conv_shape *s = &r->d.s;
     const struct kern_op *op = r->call->op;
-    const int64_t phases = s->transposed ? s->stride[2] : 1, y_at = n * s->y[0] + row * s->y[3];
+    const int64_t phases = s->transposed ? s->stride[2] : 1;
     const int64_t bytes = kern_type_bytes(r->d.to);
+    struct dw_phase p = { .x = (const char *)r->call->data[0] + n * s->x[0] * r->x_bytes,
+                          .depth = line / s->out[1],
+                          .row = line % s->out[1] };
+    const int64_t y_at = n * s->y[0] + p.depth * s->y[2] + p.row * s->y[3];
     char *y = r->d.through_line ? (char *)r->line : (char *)r->call->data[op->input_count] + y_at * bytes;
     const int64_t y_step = r->d.through_line ? (int64_t)s->out_channels : s->y[4];
-    struct dw_phase p = { .x = (const char *)r->call->data[0] + n * s->x[0] * r->x_bytes, .row = row };
-    p.taps[1] = s->kernel[1];
-    if (!s->transposed)
-        dense_range(s->kernel[1], s->dilation[1], row * s->stride[1] - s->pad[1], s->in[1], &p.taps[0], &p.taps[1]);
     p.x_step = s->transposed ? 1 : s->stride[2];
     for (p.first = 0; p.first < BASE_MIN(phases, s->out[2]); p.first++) {
         p.count = (s->out[2] - p.first + phases - 1) / phases;
         conv_dw_last_inner(s, p.first, p.count, p.inner);
-        dw_last_added(r, n, row, p.first);
+        dw_last_added(r, n, &p);
         dw_last_phase(r, &p, y + p.first * y_step * bytes, phases * y_step);
     }
     if (r->d.post) {
-        uint32_t at[KERN_RANK_MAX] = { (uint32_t)n };
-        at[op->tensors[op->input_count].rank - 2] = (uint32_t)row;
+        uint32_t at[KERN_RANK_MAX];
+        p.first = 0;
+        dw_last_at(n, &p, op->tensors[op->input_count].rank, at);
         dense_finish_pixels(r->call, (float *)r->call->worker_scratch + r->d.epilogue, at, r->line);
     } else if (r->d.through_line)
         dense_store_row(r->call->data[op->input_count], y_at, 1, op->tensors[op->input_count].type,
@@ -514,8 +579,9 @@ static void dw_last_run(const struct kern_call *call, uint64_t begin, uint64_t e
     if (call->op->packed_input != 2)
         conv_dw_last_pack(&r.d, call->data[1], scratch + r.d.weights);
     conv_bias(call, s, r.d.pitch, r.bias);
+    const int64_t lines = s->out[0] * s->out[1];
     for (uint64_t unit = begin; unit < end; unit++)
-        dw_last_row(&r, (int64_t)unit / s->out[1], (int64_t)unit % s->out[1]);
+        dw_last_row(&r, (int64_t)unit / lines, (int64_t)unit % lines);
 }
 
 KERN_ISA_RUN(conv_dw_last_f32, dw_last_run)

@@ -11,6 +11,7 @@ struct dw_small {
     struct conv_dw_small p;
     const struct kern_call *call;
     const struct kern_op *flat; /* the op with planes as lines, NULL when they cannot be */
+    int64_t plane_taps;
     float *scratch, *image, *results;
     const float *weights; /* of the block */
     const int32_t *places, *reads, *steps;
@@ -49,7 +50,7 @@ static void dw_small_image(const struct dw_small *r, int64_t n, int64_t first)
 DENSE_INLINE void dw_small_sums(int count, const struct dw_small *r, const struct conv_dw_small_group *group, vec bias)
 {
     const vec low = vec_set(r->p.bounds.low), high = vec_set(r->p.bounds.high);
-    const float *x[CONV_DW_SMALL_RESULTS], *w = r->weights + group->begin * VEC;
+    const float *x[CONV_DW_SMALL_RESULTS];
     float *to = r->results + (int64_t)group->first * VEC;
     vec sum[CONV_DW_SMALL_RESULTS];
 #pragma GCC unroll 8
@@ -57,12 +58,15 @@ DENSE_INLINE void dw_small_sums(int count, const struct dw_small *r, const struc
         sum[i] = bias;
         x[i] = r->image + r->reads[group->first + i];
     }
-    for (int64_t t = group->begin; t < group->end; t++, w += VEC) {
-        const vec factor = vec_load(w);
-        const int64_t step = r->steps[t];
+    for (int64_t plane = group->planes[0]; plane < group->planes[1]; plane++) {
+        const int64_t first = plane * r->plane_taps;
+        for (int64_t t = first + group->begin; t < first + group->end; t++) {
+            const vec factor = vec_load(r->weights + t * VEC);
+            const int64_t step = r->steps[t];
 #pragma GCC unroll 8
-        for (int i = 0; i < count; i++)
-            sum[i] = vec_fma(factor, vec_load(x[i] + step), sum[i]);
+            for (int i = 0; i < count; i++)
+                sum[i] = vec_fma(factor, vec_load(x[i] + step), sum[i]);
+        }
     }
 #pragma GCC unroll 8
     for (int i = 0; i < count; i++)
@@ -133,9 +137,10 @@ static void dw_small_finish(const struct dw_small *r, int64_t n, int64_t first)
     const struct window_to to = { r->call, r->flat, r->scratch + r->p.epilogue, op->tensors[0].rank - 2 };
     const struct window results = { .out = { s->out[1], s->out[2] } };
     dw_small_store(DML_TENSOR_DATA_TYPE_FLOAT32, r, planes, pitch, channels);
-    for (int64_t c = 0; c < channels; c++) {
-        const uint32_t at[KERN_RANK_MAX] = { (uint32_t)n, (uint32_t)(first + c) };
-        window_finish(&to, &results, planes + c * pitch, at, s->out[1]);
+    for (int64_t i = 0; i < channels * s->out[0]; i++) {
+        const int64_t c = i / s->out[0], depth = i % s->out[0];
+        const uint32_t at[KERN_RANK_MAX] = { (uint32_t)n, (uint32_t)(first + c), (uint32_t)depth };
+        window_finish(&to, &results, planes + c * pitch + depth * s->out[1] * s->out[2], at, s->out[1]);
     }
 }
 
@@ -161,7 +166,8 @@ static void dw_small_run(const struct kern_call *call, uint64_t begin, uint64_t 
     struct kern_op flat;
     conv_dw_small_init(call->op, VEC, &r.p);
     r.flat = call->op->u.conv.spatial > 1 && dense_merge_rows(call->op, &flat) ? &flat : NULL;
-    r.image = memset(r.scratch + r.p.image, 0, (size_t)(r.p.size[0] * r.p.size[1] * VEC) * sizeof(float));
+    r.plane_taps = r.p.s.kernel[1] * r.p.s.kernel[2];
+    r.image = memset(r.scratch + r.p.image, 0, (size_t)(r.p.pixels * VEC) * sizeof(float));
     r.results = r.scratch + r.p.results;
     r.places = (const int32_t *)(r.scratch + r.p.places);
     r.reads = (const int32_t *)(r.scratch + r.p.reads);

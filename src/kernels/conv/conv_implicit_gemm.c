@@ -91,9 +91,8 @@ static int32_t weights_row(const struct blocked_gemm_isa *isa, const struct kern
     int64_t at = s->transposed ? group * s->in_group * s->w[0] + within * s->w[1] : o * s->w[0];
     int32_t sum = 0;
     for (uint64_t tap = 0; tap < g->taps; tap++) {
-        int64_t k = (int64_t)(s->flip ? g->taps - 1 - tap : tap), plane = k / s->kernel[2];
-        int64_t index = plane / s->kernel[1] * s->w[2] + plane % s->kernel[1] * s->w[3] + k % s->kernel[2] * s->w[4];
-        struct blocked_gemm_line line = { data, at + index, s->transposed ? s->w[0] : s->w[1], op->tensors[1].type };
+        struct blocked_gemm_line line = { data, at + conv_weight_at(s, (int64_t)tap), s->transposed ? s->w[0] : s->w[1],
+                                          op->tensors[1].type };
         sum += blocked_gemm_row(isa, &line, s->in_group, false, row + tap * g->channel_packs * isa->pack_bytes);
     }
     return sum;

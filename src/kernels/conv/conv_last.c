@@ -247,9 +247,7 @@ static void last_pack_range(void *context, size_t begin, size_t end, unsigned wo
         const int64_t start =
             s->transposed ? group * s->in_group * s->w[0] + first * s->w[1] : (group * s->out_group + first) * s->w[0];
         for (int64_t tap = 0; tap < p->taps; tap++, packed += s->in_group * p->width) {
-            const int64_t k = s->flip ? p->taps - 1 - tap : tap, line = k / s->kernel[2];
-            const int64_t from =
-                start + line / s->kernel[1] * s->w[2] + line % s->kernel[1] * s->w[3] + k % s->kernel[2] * s->w[4];
+            const int64_t from = start + conv_weight_at(s, tap);
             if (type == f32)
                 pack_tap(p, job->source, f32, from, used, packed);
             else

@@ -213,11 +213,13 @@ void kern_conv_small_cout_f32_plan(const struct kern_op *op, uint32_t threads, s
 /* Sums of at most this many products of 9-bit numbers are exact in FLOAT32: integers use the same code. */
 #define EXACT_TAPS 256
 
-/* One input channel per group, two dimensions, contiguous rows, a band that stays in the second-level cache. */
+/* One input channel per group, contiguous rows, a band that stays in the second-level cache. */
 static bool dw_shape_suits(const struct kern_op *op, const struct conv_shape *s)
 {
     struct window w;
-    if (s->in_group != 1 || s->groups < 2 || !conv_is_plane(s) || s->x[4] != 1 || s->y[4] != 1)
+    if (s->in_group != 1 || s->groups < 2 || s->x[4] != 1 || s->y[4] != 1)
+        return false;
+    if (!conv_is_plane(s) && (s->kernel[0] > CONV_DW_DEPTH_MAX || !conv_last_fits(s)))
         return false;
     if (s->transposed && (s->stride[1] > CONV_DW_STRIDE_MAX || s->stride[2] > CONV_DW_STRIDE_MAX))
         return false;
@@ -237,7 +239,7 @@ bool kern_conv_dw_int_accepts(const struct kern_op *op)
 {
     struct conv_shape s;
     return kern_conv_int_accepts(op) && conv_shape_init(op, &s) && !s.transposed && dw_shape_suits(op, &s) &&
-           s.kernel[1] * s.kernel[2] <= EXACT_TAPS;
+           s.kernel[0] * s.kernel[1] * s.kernel[2] <= EXACT_TAPS;
 }
 
 void kern_conv_dw_f32_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
@@ -246,15 +248,14 @@ void kern_conv_dw_f32_plan(const struct kern_op *op, uint32_t threads, struct ke
     struct window w;
     conv_shape_init(op, &s);
     conv_dw_window(op, &s, &w);
-    const uint64_t taps = (uint64_t)(s.kernel[1] * s.kernel[2]);
-    const uint64_t phases = s.transposed ? (uint64_t)(s.stride[1] * s.stride[2]) : 1;
+    const uint64_t depth = (uint64_t)s.kernel[0], plane = (uint64_t)(s.kernel[1] * s.kernel[2]);
+    const uint64_t phases = s.transposed ? (uint64_t)(s.stride[1] * s.stride[2]) : 1, taps = depth * plane;
     const uint64_t floats = window_floats(&w) + taps + conv_dw_up_floats(&s, &w);
+    const uint64_t lists = depth * (sizeof(struct conv_dw_slice) + sizeof(int64_t)) + plane * sizeof(float *) +
+                           taps * sizeof(int64_t) + phases * sizeof(uint32_t);
     *out = (struct kern_work){ .units = (uint64_t)s.batch * s.out_channels };
-    out->grain = dense_grain((uint64_t)(w.out[0] * w.out[1]) * taps / 4);
-    out->worker_scratch_bytes =
-        base_align_up(floats * sizeof(float) + taps * (sizeof(float *) + sizeof(int64_t)) + phases * sizeof(uint32_t),
-                      64) +
-        dense_epilogue_bytes(op) + 64;
+    out->grain = dense_grain((uint64_t)(s.out[0] * w.out[0] * w.out[1]) * taps / 4);
+    out->worker_scratch_bytes = base_align_up(floats * sizeof(float) + lists, 64) + dense_epilogue_bytes(op) + 64;
 }
 
 void kern_conv_dw_int_plan(const struct kern_op *op, uint32_t threads, struct kern_work *out)
@@ -280,15 +281,15 @@ static bool last_groups_suit(const struct kern_op *op, const struct conv_shape *
            (s->in_group == 1 || (few && !s->transposed && op->tensors[0].type == DML_TENSOR_DATA_TYPE_FLOAT32));
 }
 
-/* Two dimensions at most, channels innermost in X and Y. */
+/* Channels innermost in X and Y. */
 static bool last_shape_suits(const struct conv_shape *s)
 {
-    bool suits = conv_is_plane(s) && s->x[1] == 1 && s->y[1] == 1;
-    for (uint32_t d = 1; d < KERN_SPATIAL_MAX; d++)
+    bool suits = s->x[1] == 1 && s->y[1] == 1;
+    for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
         suits = suits && s->in[d] <= EXTENT_MAX && s->out[d] <= EXTENT_MAX && s->kernel[d] <= EXTENT_MAX &&
                 s->stride[d] <= EXTENT_MAX && s->dilation[d] <= EXTENT_MAX && s->pad[d] <= EXTENT_MAX &&
                 s->pad[d] >= -EXTENT_MAX;
-    return suits && s->kernel[1] * s->kernel[2] <= LAST_TAPS_MAX;
+    return suits && s->kernel[0] * s->kernel[1] * s->kernel[2] <= LAST_TAPS_MAX;
 }
 
 /* Steps whose tensors are FLOAT32 with Y's channels innermost; other programs run over lines of results. */
@@ -315,7 +316,8 @@ bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
         !last_shape_suits(&d->s))
         return false;
     last_end(op, d);
-    const uint64_t taps = (uint64_t)(d->s.kernel[1] * d->s.kernel[2]), words = sizeof(int64_t) / sizeof(float);
+    const uint64_t taps = (uint64_t)(d->s.kernel[0] * d->s.kernel[1] * d->s.kernel[2]);
+    const uint64_t words = sizeof(int64_t) / sizeof(float);
     const uint64_t row = (uint64_t)d->s.out[2] * d->s.out_channels;
     d->taps = (int64_t)taps;
     d->pitch = (int64_t)base_align_up(d->s.out_channels, LAST_LANES);
@@ -335,7 +337,7 @@ bool conv_dw_last_init(const struct kern_op *op, struct conv_dw_last *d)
 
 static uint64_t last_plan(const struct kern_op *op, const struct conv_dw_last *d, struct kern_work *out)
 {
-    *out = (struct kern_work){ .units = (uint64_t)d->s.batch * (uint64_t)d->s.out[1] };
+    *out = (struct kern_work){ .units = (uint64_t)d->s.batch * (uint64_t)(d->s.out[0] * d->s.out[1]) };
     out->grain = dense_grain((uint64_t)(d->taps * d->s.in_group * d->pitch / 4) * (uint64_t)d->s.out[2]);
     out->worker_scratch_bytes = (uint64_t)d->floats * sizeof(float) + (d->post ? dense_epilogue_bytes(op) : 0);
     return (uint64_t)(d->taps * d->s.in_group * d->pitch) * sizeof(float);
@@ -361,8 +363,7 @@ void conv_dw_last_pack(const struct conv_dw_last *d, const void *source, float *
     const struct conv_shape *s = &d->s;
     const bool floats = d->w_type == DML_TENSOR_DATA_TYPE_FLOAT32;
     for (int64_t t = 0; t < d->taps * s->in_group; t++, packed += d->pitch) {
-        const int64_t k = t / s->in_group, tap = s->flip ? d->taps - 1 - k : k;
-        const int64_t from = tap / s->kernel[2] * s->w[3] + tap % s->kernel[2] * s->w[4] + t % s->in_group * s->w[1];
+        const int64_t from = conv_weight_at(s, t / s->in_group) + t % s->in_group * s->w[1];
         for (int64_t c = 0; c < d->pitch; c++)
             packed[c] = c >= s->out_channels ? 0
                         : floats             ? ((const float *)source)[from + c * s->w[0]]
@@ -520,7 +521,7 @@ static void bytes_dw_pack(const struct conv_dw_bytes *d, const int8_t *source, i
     for (uint32_t i = 0; i < d->c.columns; i++) {
         uint32_t channel = conv_dw_bytes_channel(i);
         for (uint32_t t = 0; channel < s->out_channels && t < taps; t++) {
-            int8_t w = source[channel * s->w[0] + t / s->kernel[2] * s->w[3] + t % s->kernel[2] * s->w[4]];
+            int8_t w = source[channel * s->w[0] + conv_weight_at(s, t)];
             uint64_t line = (uint64_t)(i / CONV_BYTES_WIDTH) * d->packs + t / CONV_BYTES_PACK;
             to[(line * CONV_BYTES_WIDTH + i % CONV_BYTES_WIDTH) * CONV_BYTES_PACK + t % CONV_BYTES_PACK] = w;
             sums[i] += w;
@@ -559,7 +560,7 @@ static void words_dw_pack(const struct conv_dw_bytes *d, const int8_t *source, i
     memset(to, 0, conv_dw_words_bytes(d) + d->c.columns * sizeof(int32_t));
     for (uint32_t o = 0; o < s->out_channels; o++)
         for (uint32_t t = 0; t < taps; t++) {
-            const int8_t w = source[o * s->w[0] + t / s->kernel[2] * s->w[3] + t % s->kernel[2] * s->w[4]];
+            const int8_t w = source[o * s->w[0] + conv_weight_at(s, t)];
             const uint64_t line = (uint64_t)(o / CONV_BYTES_LANES) * pairs + t / 2;
             to[(line * CONV_BYTES_LANES + o % CONV_BYTES_LANES) * 2 + t % 2] = w;
             sums[o] += w;

@@ -69,13 +69,35 @@ bool conv_pw_pixels(const struct kern_view *view, int64_t *out_step);
 /* ---- depthwise ---- */
 
 /* Depthwise convolution in NCHW with contiguous rows. A transposed one is one of stride 1 for each pair of remainders
- * of its results modulo the strides (phases), each with the taps that read elements there. */
+ * of its results modulo the strides (phases), each with the taps that read elements there. With three dimensions, the
+ * results of a plane are sums over the planes under the window, which are held in memory for the next planes. */
 
 #define CONV_DW_STRIDE_MAX 16 /* of transposed ones */
+#define CONV_DW_DEPTH_MAX  64 /* of windows */
+
+/* A window's elements at one depth that multiply a plane of X. */
+struct conv_dw_slice {
+    const float *weights;
+    int64_t slot; /* floats from slot 0 to that of the plane */
+};
+
+/* The distance of adjacent planes under a window. */
+DENSE_INLINE int64_t conv_dw_apart(const struct conv_shape *s)
+{
+    int64_t a = s->dilation[0], b = s->transposed ? s->stride[0] : 1;
+    while (b) { /* the greatest common divisor */
+        const int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return s->dilation[0] / a;
+}
 
 DENSE_INLINE void conv_dw_window(const struct kern_op *op, const struct conv_shape *s, struct window *w)
 {
+    const int64_t apart = conv_dw_apart(s);
     *w = (struct window){ .x_row = s->x[3], .type = op->tensors[0].type };
+    w->slots = BASE_MIN(s->kernel[0], (s->in[0] + apart - 1) / apart);
     for (int d = 0; d < 2; d++) {
         w->in[d] = s->in[d + 1];
         w->out[d] = s->out[d + 1];
@@ -103,10 +125,10 @@ DENSE_INLINE uint64_t conv_dw_up_floats(const struct conv_shape *s, const struct
 
 /* ---- depthwise, channels last ---- */
 
-/* Depthwise convolution in NHWC, of 16 or 32 bits, also transposed: vectors of channels, some pixels of a row at a
- * time; for transposed ones, pixels with the same remainder modulo the stride, which have the same taps. Weights are
- * packed to [taps][channels], padded by a whole vector. Also groups of 2 or 4 channels of FLOAT32: every tap has that
- * number of rows of weights, the i-th of which is multiplied with the i-th channel of each group. */
+/* Depthwise convolution in NHWC or NDHWC, of 16 or 32 bits, also transposed: vectors of channels, some pixels of a row
+ * at a time; for transposed ones, pixels with the same remainder modulo the stride, which have the same taps. Weights
+ * are packed to [taps][channels], padded by a whole vector. Also groups of 2 or 4 channels of FLOAT32: every tap has
+ * that number of rows of weights, the i-th of which is multiplied with the i-th channel of each group. */
 
 #define CONV_DW_LAST_PIXELS 14 /* most of a tile */
 

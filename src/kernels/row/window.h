@@ -18,6 +18,7 @@ struct window {
     int64_t in[2], out[2], kernel[2], stride[2], dilation[2], pad[2];
     int64_t x_row;  /* elements from one input row to the next */
     int64_t x_step; /* from one of a row to the next, 0: 1 */
+    int64_t slots;  /* bands of planes that are in memory at once, 0: 1 */
     float fill;     /* value of the padding */
     DML_TENSOR_DATA_TYPE type;
     float zero; /* subtracted from elements of INT8 and UINT8 */
@@ -37,6 +38,7 @@ DENSE_INLINE void window_plan_init(struct window *w)
     }
     if (!w->fits)
         return;
+    w->slots = BASE_MAX(w->slots, 1);
     w->pitch = w->out[1] + far[1];
     w->rows = BASE_MAX(WINDOW_BAND / w->pitch, 1);
     w->rows = BASE_MIN(w->rows, w->out[0]);
@@ -47,25 +49,30 @@ DENSE_INLINE void window_plan_init(struct window *w)
     w->line_floats = (int64_t)base_align_up((uint64_t)(w->pitch * w->stride[1]), WINDOW_STEP) + WINDOW_STEP;
 }
 
-/* Scratch: phases, a line, results at the pitch, results close together. */
+/* Of the phases of one band. */
+DENSE_INLINE int64_t window_slot_floats(const struct window *w)
+{
+    return w->stride[0] * w->stride[1] * w->phase_floats;
+}
+
+/* Scratch: the phases of all slots, a line, results at the pitch, results close together. */
 DENSE_INLINE uint64_t window_floats(const struct window *w)
 {
     if (!w->fits)
         return UINT64_MAX;
-    return (uint64_t)(w->stride[0] * w->stride[1] * w->phase_floats + w->line_floats + 2 * w->run_floats +
-                      2 * WINDOW_STEP);
+    return (uint64_t)(w->slots * window_slot_floats(w) + w->line_floats + 2 * w->run_floats + 2 * WINDOW_STEP);
 }
 
 /* ---- loading the bands, by the including file's instruction set ---- */
 
 struct window_band {
-    float *phases, *line, *run, *dense;
+    float *phases, *line, *run, *dense; /* phases: of a slot, the first after window_band_init */
 };
 
 static inline void window_band_init(const struct window *w, struct window_band *band, float *scratch)
 {
     band->phases = scratch;
-    band->line = band->phases + w->stride[0] * w->stride[1] * w->phase_floats;
+    band->line = band->phases + w->slots * window_slot_floats(w);
     band->run = band->line + w->line_floats;
     band->dense = band->run + w->run_floats;
     memset(scratch, 0, window_floats(w) * sizeof(float));
