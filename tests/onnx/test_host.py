@@ -410,6 +410,10 @@ def places(tool):
                  "GatherND", "dimension 0 is 5 of the input and 1 of the indices", constants={"i": np.array([[0]])})
     tool.refuses("an operator without a converter", [node("StringNormalizer", ["x"], ["y"])], {"x": x}, ["y"],
                  "StringNormalizer", "no converter for ai.onnx.StringNormalizer")
+    text = helper.make_graph([node("LabelEncoder", ["x"], ["y"], domain=ML, keys_strings=["a"], values_int64s=[1])], "g",
+                             [helper.make_tensor_value_info("x", TensorProto.STRING, [None])], [helper.make_tensor_value_info("y", INT64, [None])])
+    text = helper.make_model(text, opset_imports=[helper.make_opsetid("", 18), helper.make_opsetid(ML, 4)], ir_version=8)
+    tool.fails(tool.arguments(text, {"x": x}, ["y"]), "input 'x' has the data type string, which is not supported")
     tool.refuses("an operator of ai.onnx.ml without a converter", [node("CategoryMapper", ["x"], ["y"], domain=ML)], {"x": x}, ["y"],
                  "no converter for ai.onnx.ml.CategoryMapper")
 

@@ -22,8 +22,9 @@ def call(op, inputs, outputs, **attributes):
     return node(op, inputs, outputs, domain=LOCAL, **attributes)
 
 
-def graph_of(nodes, outputs, inputs=()):
-    return helper.make_graph(nodes, "inner", [info(*i) for i in inputs], [info(n, t, None) for n, t in outputs])
+def graph_of(nodes, outputs, inputs=(), constants=()):
+    return helper.make_graph(nodes, "inner", [info(*i) for i in inputs], [info(n, t, None) for n, t in outputs],
+                             [numpy_helper.from_array(np.array(v, np.float32), n) for n, v in constants])
 
 
 def reference(name, attribute, kind):
@@ -39,7 +40,7 @@ def with_reference(made, name, attribute, kind):
 
 def functions():
     """Leaky(x; slope=0.25); Twice(x) = Leaky(Leaky(x)) + t; Choose(x, c): an If whose branches use x, the second calls Leaky;
-    Maybe(x, bias), whose bias may be absent; Half, and another one of that name."""
+    Own(z, c): an If whose branches have values of the callers' names; Maybe(x, bias), whose bias may be absent; Half, and another one of that name."""
     kind = onnx.AttributeProto.FLOAT
     leaky = helper.make_function(LOCAL, "Leaky", ["x"], ["y"], [with_reference(node("LeakyRelu", ["x"], ["t"]), "alpha", "slope", kind),
                                                                 node("Identity", ["t"], ["y"])], OPSETS, [], [helper.make_attribute("slope", 0.25)])
@@ -51,10 +52,16 @@ def functions():
     choose = helper.make_function(LOCAL, "Choose", ["x", "c"], ["y"], [node("Sigmoid", ["x"], ["s"]),
                                                                        node("If", ["c"], ["r"], then_branch=yes, else_branch=no),
                                                                        node("Neg", ["r"], ["y"])], OPSETS)
+    # Names of inner graphs that callers use as well: a value, an initializer, an input of a body.
+    scaled = graph_of([node("Exp", ["z"], ["x"]), node("Mul", ["x", "u"], ["w"]), node("Sub", ["w", "z"], ["r"])], [("r", FLOAT)], constants=[("u", 2)])
+    body = graph_of([node("Add", ["x", "z"], ["u"]), node("Identity", ["go"], ["g"])], [("g", BOOL), ("u", FLOAT)],
+                    [("i", INT64, []), ("go", BOOL, []), ("x", FLOAT, None)])
+    rounds = graph_of([helper.make_node("Constant", [], ["t"], value_int=2), node("Neg", ["z"], ["w"]), node("Loop", ["t", "", "w"], ["r"], body=body)], [("r", FLOAT)])
+    own = helper.make_function(LOCAL, "Own", ["z", "c"], ["y"], [node("If", ["c"], ["y"], then_branch=scaled, else_branch=rounds)], OPSETS)
     maybe = helper.make_function(LOCAL, "Maybe", ["x", "low"], ["y"], [node("Clip", ["x", "low"], ["y"])], OPSETS)
     halves = [helper.make_function(LOCAL, "Half", ["x"], ["y"], [helper.make_node("Constant", [], ["f"], value_float=f), node("Mul", ["x", "f"], ["y"])],
                                    OPSETS, overload=o) for o, f in (("", 0.5), ("other", 0.125))]
-    return [leaky, twice, choose, maybe, *halves]
+    return [leaky, twice, choose, own, maybe, *halves]
 
 
 def cases():
@@ -66,6 +73,10 @@ def cases():
     yield "an absent input", [call("Maybe", ["x"], ["a"]), call("Maybe", ["x", "zero"], ["b"]), node("Sub", ["a", "b"], ["y"])]
     yield "an overload", [helper.make_node("Half", ["x"], ["a"], domain=LOCAL, overload="other"), call("Half", ["x"], ["b"]), node("Sub", ["a", "b"], ["y"])]
     yield "If in a function", [call("Choose", ["x", "c"], ["y"])]
+    for name in ("t", "u", "w", "z"):
+        yield f"own names of {name}", [node("Abs", ["x"], [name]), call("Own", [name, "c"], ["y"])]
+    yield "own names of x", [call("Own", ["x", "c"], ["y"])]
+    yield "own names of a result", [node("Abs", ["x"], ["a"]), call("Own", ["a", "c"], ["u"]), call("Own", ["u", "c"], ["y"])]
     for inner in ([call("Leaky", ["x"], ["r"], slope=0.5)], [call("Twice", ["x"], ["w"], alpha=0.3), call("Choose", ["w", "c"], ["r"])]):
         branch, other = graph_of(inner, [("r", FLOAT)]), graph_of([node("Neg", ["x"], ["q"])], [("q", FLOAT)])
         yield f"{inner[-1].op_type} in If", [node("If", ["c"], ["t"], then_branch=branch, else_branch=other), node("Abs", ["t"], ["y"])]

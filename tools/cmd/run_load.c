@@ -148,8 +148,8 @@ bool tools_run_read(struct run *run, uint32_t i, struct tools_error *error)
     const char *file = run->input_files[i];
     char shape[256];
     if (!onnx_type_bytes(info->type))
-        return tools_fail(error, TOOLS_USAGE, "input '%s' has a type (%d) that is not supported", info->name,
-                          info->type);
+        return tools_fail(error, TOOLS_USAGE, "input '%s' has the data type %s, which is not supported", info->name,
+                          onnx_type_name(info->type));
     if (!file)
         return tools_fail(error, TOOLS_USAGE, "--input is missing for '%s', %s", info->name,
                           tools_shape_text(shape, sizeof(shape), info->type, info->rank, info->dims,

@@ -22,7 +22,7 @@ bool onnx_quantize_linear(struct onnx_builder *b, const struct onnx_node *n)
     if (!type)
         type = q.zero_point ? q.zero_point->type : ONNX_UINT8;
     if (q.zero_point && q.zero_point->type != type)
-        return onnx_fail(b, "output_dtype %d differs from the zero point's %s", type,
+        return onnx_fail(b, "output_dtype %s differs from the zero point's %s", onnx_type_name(type),
                          onnx_type_name(q.zero_point->type));
     return onnx_grain_find(b, &q, x, onnx_attr_int(n, "axis", 1), onnx_attr_int(n, "block_size", 0), &grain) &&
            onnx_result(b, n, 0, onnx_quantize(b, x, &q, &grain, type));
@@ -38,7 +38,7 @@ bool onnx_dequantize_linear(struct onnx_builder *b, const struct onnx_node *n)
     if (!has_axis(n) && onnx_elements(q.scale) != 1)
         return onnx_fail(b, "scale '%s' must be one value", q.scale->name);
     if (type && !onnx_type_bytes(type))
-        return onnx_fail(b, "output_dtype %d is not supported", type);
+        return onnx_fail(b, "output_dtype %d (%s) is not supported", type, onnx_type_name(type));
     q.scale = type ? onnx_convert(b, q.scale, type) : q.scale;
     return onnx_grain_find(b, &q, q.x, onnx_attr_int(n, "axis", 1), onnx_attr_int(n, "block_size", 0), &grain) &&
            onnx_result(b, n, 0, onnx_dequantize(b, &q, &grain));

@@ -122,11 +122,37 @@ static bool mean(struct call *c, const char *name, const char *text)
     return true;
 }
 
-/* Names of inner graphs stay. */
+/* What the function does not define keeps its name. */
 static const char *meaning(const struct call *c, const char *name)
 {
     const struct base_name *found = name[0] ? base_names_find(&c->names, name) : NULL;
     return found ? c->texts[found->number] : name;
+}
+
+static bool mean_own(struct call *c, const char *name)
+{
+    return !name[0] || base_names_find(&c->names, name) || mean(c, name, join(c->in, c->prefix, name));
+}
+
+/* What the nodes define, and their inner graphs: a call's values may have the names that inner graphs use. */
+static bool mean_nodes(struct call *c, const struct onnx_node *nodes, uint32_t count)
+{
+    bool ok = true;
+    for (uint32_t i = 0; ok && i < count; i++) {
+        const struct onnx_node *n = &nodes[i];
+        for (uint32_t k = 0; ok && k < n->output_count; k++)
+            ok = mean_own(c, n->outputs[k]);
+    }
+    for (uint32_t i = 0; ok && i < count; i++)
+        for (uint32_t k = 0; ok && k < nodes[i].attribute_count; k++) {
+            const struct onnx_model *inner = nodes[i].attributes[k].graph;
+            for (uint32_t j = 0; ok && inner && j < inner->input_count; j++)
+                ok = mean_own(c, inner->inputs[j].name);
+            for (uint32_t j = 0; ok && inner && j < inner->initializer_count; j++)
+                ok = mean_own(c, inner->initializers[j].name);
+            ok = ok && (!inner || mean_nodes(c, inner->nodes, inner->node_count));
+        }
+    return ok;
 }
 
 static bool call_open(struct call *c)
@@ -141,11 +167,7 @@ static bool call_open(struct call *c)
     for (uint32_t i = 0; ok && i < f->output_count; i++)
         if (i < n->output_count && n->outputs[i][0] && !base_names_find(&c->names, f->outputs[i]))
             ok = mean(c, f->outputs[i], n->outputs[i]);
-    for (uint32_t i = 0; ok && i < f->body.node_count; i++)
-        for (uint32_t k = 0; ok && k < f->body.nodes[i].output_count; k++)
-            ok = !f->body.nodes[i].outputs[k][0] ||
-                 mean(c, f->body.nodes[i].outputs[k], join(c->in, c->prefix, f->body.nodes[i].outputs[k]));
-    return ok;
+    return ok && mean_nodes(c, f->body.nodes, f->body.node_count);
 }
 
 /* ---- copies ---- */
@@ -167,8 +189,14 @@ static const struct onnx_model *copy_graph(struct call *c, const struct onnx_mod
     if (!to)
         return NULL;
     to->nodes = base_arena_alloc(arena, BASE_MAX(from->node_count, 1u) * sizeof(*to->nodes));
+    to->inputs = base_arena_copy(arena, from->inputs, from->input_count * sizeof(*to->inputs));
+    to->initializers = base_arena_copy(arena, from->initializers, from->initializer_count * sizeof(*to->initializers));
     to->outputs = base_arena_copy(arena, from->outputs, from->output_count * sizeof(*to->outputs));
-    bool ok = to->nodes && to->outputs;
+    bool ok = to->nodes && to->inputs && to->initializers && to->outputs;
+    for (uint32_t i = 0; ok && i < from->input_count; i++)
+        to->inputs[i].name = meaning(c, from->inputs[i].name);
+    for (uint32_t i = 0; ok && i < from->initializer_count; i++)
+        to->initializers[i].name = meaning(c, from->initializers[i].name);
     for (uint32_t i = 0; ok && i < from->node_count; i++)
         ok = copy_node(c, &from->nodes[i], &to->nodes[i]);
     for (uint32_t i = 0; ok && i < from->output_count; i++)

@@ -96,7 +96,7 @@ static HRESULT rows_join(struct onnx_flow *flow, const struct onnx_node *n, cons
         return onnx_flow_fail(flow, n, "results of rank %u cannot be concatenated along axis %lld", like.rank,
                               (long long)given);
     if (!onnx_type_bytes(like.type) || like.type == ONNX_UINT4 || like.type == ONNX_INT4)
-        return onnx_flow_fail(flow, n, "results of data type %d are not supported", like.type);
+        return onnx_flow_fail(flow, n, "results of data type %s are not supported", onnx_type_name(like.type));
     for (uint32_t i = 0; i < rank; i++)
         dims[i] = i == axis ? length : like.dims[i - (i > axis)];
     for (uint32_t i = 0; i < rows->count; i++) {
