@@ -83,10 +83,11 @@ DENSE_INLINE void conv_dw_block(const struct conv_dw *d, uint32_t first, uint32_
     vec sum[8];
     _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) sum[v] = vec_set(bias);
     for (uint32_t k = 0; k < d->slice_count; k++) {
+        const float *weights = d->slices[k].weights, **taps = d->taps;
         const int64_t at = d->slices[k].slot + i;
         for (uint32_t t = first; t < end; t++) {
-            const vec w = vec_set(d->slices[k].weights[t]);
-            const float *x = d->taps[t] + at;
+            const vec w = vec_set(weights[t]);
+            const float *x = taps[t] + at;
             _Pragma("GCC unroll 8") for (int v = 0; v < vecs; v++) sum[v] = vec_fma(w, vec_load(x + v * VEC), sum[v]);
         }
     }

@@ -102,14 +102,18 @@ static int64_t place_of(const struct conv_dw_small *p, int64_t plane, int64_t ro
 static void places_init(const struct conv_dw_small *p, int32_t *places)
 {
     const struct conv_shape *s = &p->s;
-    for (int64_t i = 0; i < BASE_MAX(p->ins, p->lanes); i++) {
-        const int64_t line = i / s->in[2];
-        const int64_t at[] = { line / s->in[1] + s->pad[0], line % s->in[1] + s->pad[1], i % s->in[2] + s->pad[2] };
-        bool used = i < p->ins;
-        for (uint32_t d = 0; d < KERN_SPATIAL_MAX; d++)
-            used = used && at[d] >= 0 && at[d] < p->size[d];
-        places[i] = (int32_t)((used ? place_of(p, at[0], at[1], at[2]) : p->pixels) * p->lanes);
+    const int32_t unused = (int32_t)(p->pixels * p->lanes);
+    int32_t *to = places;
+    for (int64_t line = 0; line < s->in[0] * s->in[1]; line++) {
+        const int64_t plane = line / s->in[1] + s->pad[0], row = line % s->in[1] + s->pad[1];
+        const bool inside = plane >= 0 && plane < p->size[0] && row >= 0 && row < p->size[1];
+        for (int64_t column = s->pad[2]; column < s->pad[2] + s->in[2]; column++) {
+            const bool used = inside && column >= 0 && column < p->size[2];
+            *to++ = used ? (int32_t)(place_of(p, plane, row, column) * p->lanes) : unused;
+        }
     }
+    while (to < places + p->lanes)
+        *to++ = unused;
 }
 
 /* Elements of the window along dimension d that are inside for one of some results. */

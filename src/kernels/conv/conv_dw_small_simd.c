@@ -59,13 +59,14 @@ DENSE_INLINE void dw_small_sums(int count, const struct dw_small *r, const struc
         x[i] = r->image + r->reads[group->first + i];
     }
     for (int64_t plane = group->planes[0]; plane < group->planes[1]; plane++) {
-        const int64_t first = plane * r->plane_taps;
-        for (int64_t t = first + group->begin; t < first + group->end; t++) {
-            const vec factor = vec_load(r->weights + t * VEC);
-            const int64_t step = r->steps[t];
+        /* Pointers: the loop has few registers. */
+        const int32_t *step = r->steps + plane * r->plane_taps + group->begin, *end = step + group->end - group->begin;
+        const float *w = r->weights + (step - r->steps) * VEC;
+        for (; step < end; step++, w += VEC) {
+            const vec factor = vec_load(w);
 #pragma GCC unroll 8
             for (int i = 0; i < count; i++)
-                sum[i] = vec_fma(factor, vec_load(x[i] + step), sum[i]);
+                sum[i] = vec_fma(factor, vec_load(x[i] + *step), sum[i]);
         }
     }
 #pragma GCC unroll 8
