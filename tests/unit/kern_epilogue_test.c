@@ -282,12 +282,8 @@ static const struct step curves[][4] = {
 static uint32_t set_curve(struct kern_map *map, const struct step *steps)
 {
     const uint32_t count = steps_of(steps);
-    *map = (struct kern_map){ .load_type = { F32 }, .inst_count = count, .store = { (uint8_t)count } };
-    for (uint32_t i = 0; i < count; i++) {
-        map->inst[i] = (struct kern_map_inst){ steps[i].code, F32, F32, { steps[i].x, steps[i].y }, { { 0 } } };
-        map->inst[i].imm[0].f32 = steps[i].p;
-        map->inst[i].imm[1].f32 = steps[i].q;
-    }
+    set_program(map, steps, count);
+    map->store[0] = (uint8_t)count;
     return count;
 }
 
@@ -343,6 +339,36 @@ static void test_curves(void)
             want[e] = registers[count];
         }
         TEST(check_rows(&op, (void *[]){ a, b, c, y }, want, 2e-5, "curve, round", round) > 0);
+    }
+}
+
+/* exp(alpha * sum) + an operand: by the interpreter, some rows of a batch at a time. */
+static void test_interpreted(void)
+{
+    enum { ROWS = 8, COLUMNS = M * N / 3 / ROWS };
+    static float x[K * N], y[M * N]; /* x: all inputs */
+    static double want[M * N];
+    static const struct step steps[] = { { KERN_MAP_EXP, 0, 0, 0, 0 }, { KERN_MAP_ADD, 2, 1, 0, 0 } };
+    struct kern_map map;
+    struct kern_op op = { .kind = KERN_GEMM, .input_count = 3, .output_count = 1, .epilogue = &map };
+    set_program(&map, steps, 2);
+    map.store[0] = 3;
+    op.epilogue_input = 2;
+    op.tensors[0] = (struct kern_view){ F32, 3, { 3, ROWS, K }, { ROWS * K, K, 1 }, 0 };
+    op.tensors[1] = (struct kern_view){ F32, 3, { 3, K, COLUMNS }, { 0, COLUMNS, 1 }, 0 };
+    op.tensors[2] = (struct kern_view){ F32, 3, { 3, ROWS, COLUMNS }, { 1, 3, 3 * ROWS }, 0 };
+    op.tensors[3] = (struct kern_view){ F32, 3, { 3, ROWS, COLUMNS }, { ROWS * COLUMNS, COLUMNS, 1 }, 0 };
+    for (uint32_t i = 0; i < K * N; i++)
+        x[i] = (float)(i % 13) / 16 - 0.375f;
+    for (uint32_t e = 0; e < 2 * M * N; e++) {
+        const uint32_t row = e % (M * N) / COLUMNS, n = e % COLUMNS;
+        double sum = 0;
+        for (uint32_t k = 0; k < K; k++)
+            sum += (double)x[row * K + k] * x[k * COLUMNS + n];
+        op.u.gemm = (struct kern_gemm){ .alpha = e < M * N ? 1 : -0.5f };
+        want[e % (M * N)] = exp(op.u.gemm.alpha * sum) + x[row / ROWS + row % ROWS * 3 + n * 3 * ROWS];
+        if (e % (M * N) == M * N - 1)
+            TEST(check_rows(&op, (void *[]){ x, x, x, y }, want, 2e-5, "exp, element", e) > 1);
     }
 }
 
@@ -569,5 +595,6 @@ int main(void)
     test_order();
     test_gelu();
     test_curves();
+    test_interpreted();
     return test_result();
 }

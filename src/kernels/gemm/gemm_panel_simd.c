@@ -159,14 +159,24 @@ static void panel_finish_rows(const struct panel *p, uint32_t panel)
     const struct kern_op *op = p->call->op;
     const struct kern_view *y = &op->tensors[op->input_count];
     uint32_t at[KERN_RANK_MAX], column = panel * PANEL_COLUMNS, count = BASE_MIN(p->shape.n - column, PANEL_COLUMNS);
-    for (uint32_t m = p->from; m < p->to; m++) {
+    const struct kern_gemm *gemm = &op->u.gemm;
+    const bool together = op->epilogue && !p->end.in_steps;
+    const bool sums_are_values = gemm->alpha == 1 && (!gemm->has_c || gemm->beta == 0);
+    for (uint32_t m = p->from; m < p->to && !(together && sums_are_values); m++) {
         float *sums = p->sums + m * PANEL_COLUMNS;
         dense_row_at(y, p->first_row + m, at);
         at[y->rank - 1] = column;
         if (!p->end.in_steps)
             gemm_scale(p->call, at, count, false, sums);
-        blocked_gemm_end_floats(&p->end, at, count, sums, KERN_ISA_TABLE(blocked_gemm_end_row_));
+        if (!together)
+            blocked_gemm_end_floats(&p->end, at, count, sums, KERN_ISA_TABLE(blocked_gemm_end_row_));
     }
+    if (!together)
+        return;
+    dense_row_at(y, p->first_row + p->from, at);
+    at[y->rank - 1] = column;
+    dense_finish_rows(p->call, p->end.scratch, at, p->to - p->from, count, p->sums + p->from * PANEL_COLUMNS,
+                      PANEL_COLUMNS);
 }
 
 /* ---- blocks of rows, panels ---- */

@@ -46,14 +46,15 @@ DENSE_INLINE double reduction_row_as(enum kern_stat stat, const void *x, bool ha
 DENSE_INLINE double reduction_product(const void *x, bool half, uint32_t count)
 {
     double acc[32], total = 1;
-    for (uint32_t j = 0; j < ARRAY_SIZE(acc); j++)
+    const uint32_t used = BASE_MIN(count, ARRAY_SIZE(acc)); /* the others' product would take longer than a short row */
+    for (uint32_t j = 0; j < used; j++)
         acc[j] = 1;
     for (uint32_t i = 0; i < count; i += ARRAY_SIZE(acc)) {
         uint32_t width = BASE_MIN(count - i, ARRAY_SIZE(acc));
         for (uint32_t j = 0; j < width; j++)
             acc[j] *= reduction_element(x, half, i + j);
     }
-    for (uint32_t j = 0; j < ARRAY_SIZE(acc); j++)
+    for (uint32_t j = 0; j < used; j++)
         total *= acc[j];
     return total;
 }

@@ -120,15 +120,6 @@ void kern_epilogue_store(const struct kern_call *call, const uint32_t *index, do
     kern_write(out->type, call->data[op->input_count], kern_offset(out, index), result);
 }
 
-static void load_row(struct kern_map_block *block, const struct kern_view *view, const char *data, uint32_t reg,
-                     uint32_t count)
-{
-    void *raw = kern_map_block_staging(block), *buffer = kern_map_block_buffer(block, reg);
-    kern_copy_row(kern_type_bytes(view->type), raw, 1, data, view->strides[view->rank - 1], count);
-    kern_convert(block->isa, block->type[reg], buffer, view->type, raw, count);
-    block->value[reg] = buffer;
-}
-
 /* The first element of tensor t in the row at `index`. */
 static char *row_data(const struct kern_call *call, uint32_t t, const uint32_t *index)
 {
@@ -136,39 +127,98 @@ static char *row_data(const struct kern_call *call, uint32_t t, const uint32_t *
     return (char *)call->data[t] + kern_offset(view, index) * kern_type_bytes(view->type);
 }
 
-static void epilogue_block(const struct kern_call *call, struct kern_map_block *block, const uint32_t *index,
-                           const float *values, uint32_t count, void *raw)
+/* The same columns of Y's next row. */
+static void next_row(const struct kern_view *y, uint32_t *at)
 {
-    const struct kern_op *op = call->op;
-    const struct kern_view *out = &op->tensors[op->input_count];
-    const uint32_t last = op->epilogue->store[0];
-    const int64_t stride = out->strides[out->rank - 1];
-    char *to = row_data(call, op->input_count, index);
-    block->value[0] = memcpy(kern_map_block_buffer(block, 0), values, count * sizeof(float));
-    for (uint32_t r = 1, t = op->epilogue_input; r < block->input_count; r++, t++)
-        load_row(block, &op->tensors[t], row_data(call, t, index), r, count);
-    kern_map_run_block(block, NULL, count);
-    const bool together = stride == 1 || count == 1;
-    kern_convert(block->isa, out->type, together ? to : raw, block->type[last], block->value[last], count);
-    if (!together)
-        kern_copy_row(kern_type_bytes(out->type), to, stride, raw, 1, count);
+    uint32_t d = y->rank - 1;
+    while (d-- > 0 && ++at[d] == y->sizes[d])
+        at[d] = 0;
 }
 
-/* The same for `count` results along the last dimension, from `index` on, through an existing epilogue; needs
- * dense_epilogue_bytes(op) of `scratch`. */
-static void kern_epilogue_row(const struct kern_call *call, void *scratch, const uint32_t *index, const float *values,
-                              uint32_t count)
+/* `count` results of each of some rows from `index` on; at most a block of them. */
+struct epilogue_rows {
+    const uint32_t *index;
+    uint32_t rows, count, pitch; /* elements from one row's values to the next's */
+    const float *values;
+};
+
+static void load_rows(const struct kern_call *call, struct kern_map_block *block, const struct epilogue_rows *r,
+                      uint32_t t, uint32_t reg)
+{
+    const struct kern_view *view = &call->op->tensors[t], *y = &call->op->tensors[call->op->input_count];
+    const uint32_t bytes = kern_type_bytes(view->type);
+    char *raw = kern_map_block_staging(block);
+    void *buffer = kern_map_block_buffer(block, reg);
+    uint32_t at[KERN_RANK_MAX];
+    memcpy(at, r->index, sizeof(*at) * y->rank);
+    for (uint32_t i = 0; i < r->rows; i++, next_row(y, at))
+        kern_copy_row(bytes, raw + (size_t)i * r->count * bytes, 1, row_data(call, t, at),
+                      view->strides[view->rank - 1], r->count);
+    kern_convert(block->isa, block->type[reg], buffer, view->type, raw, r->rows * r->count);
+    block->value[reg] = buffer;
+}
+
+static void store_rows(const struct kern_call *call, const struct kern_map_block *block, const struct epilogue_rows *r,
+                       void *raw)
 {
     const struct kern_op *op = call->op;
-    const uint32_t rank = op->tensors[op->input_count].rank;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    const uint32_t last = op->epilogue->store[0], bytes = kern_type_bytes(y->type);
+    const int64_t stride = y->strides[y->rank - 1];
+    const bool together = stride == 1 || r->count == 1;
+    uint32_t at[KERN_RANK_MAX];
+    memcpy(at, r->index, sizeof(*at) * y->rank);
+    if (!together)
+        kern_convert(block->isa, y->type, raw, block->type[last], block->value[last], r->rows * r->count);
+    for (uint32_t i = 0, from = 0; i < r->rows; i++, from += r->count, next_row(y, at)) {
+        char *to = row_data(call, op->input_count, at);
+        if (together)
+            kern_convert(block->isa, y->type, to, block->type[last],
+                         (const char *)block->value[last] + (size_t)from * kern_type_bytes(block->type[last]),
+                         r->count);
+        else
+            kern_copy_row(bytes, to, stride, (char *)raw + (size_t)from * bytes, 1, r->count);
+    }
+}
+
+static void epilogue_block(const struct kern_call *call, struct kern_map_block *block, const struct epilogue_rows *r,
+                           void *raw)
+{
+    float *first = kern_map_block_buffer(block, 0);
+    block->value[0] = first;
+    const bool whole = r->count == r->pitch; /* one copy: each takes longer than the few elements of a row */
+    for (uint32_t i = 0; i < (whole ? 1 : r->rows); i++)
+        memcpy(first + (size_t)i * r->count, r->values + (size_t)i * r->pitch,
+               (size_t)r->count * (whole ? r->rows : 1) * sizeof(float));
+    for (uint32_t reg = 1, t = call->op->epilogue_input; reg < block->input_count; reg++, t++)
+        load_rows(call, block, r, t, reg);
+    kern_map_run_block(block, NULL, r->rows * r->count);
+    store_rows(call, block, r, raw);
+}
+
+/* Through the epilogue, some rows at a time; needs dense_epilogue_bytes(op) of `scratch`. */
+static void kern_epilogue_rows(const struct kern_call *call, void *scratch, const struct epilogue_rows *r)
+{
+    const struct kern_op *op = call->op;
+    const struct kern_view *y = &op->tensors[op->input_count];
+    const uint32_t together = BASE_MAX(KERN_MAP_BLOCK / r->count, 1), last = y->rank - 1;
     uint32_t at[KERN_RANK_MAX];
     struct kern_map_block block;
-    memcpy(at, index, sizeof(uint32_t) * rank);
+    memcpy(at, r->index, sizeof(*at) * y->rank);
     kern_map_block_init(&block, op->epilogue, kern_epilogue_inputs(op), 1, kern_map_isa(),
                         (char *)scratch + KERN_MAP_BLOCK * 8);
-    for (uint32_t done = 0; done < count; done += KERN_MAP_BLOCK) {
-        at[rank - 1] = index[rank - 1] + done;
-        epilogue_block(call, &block, at, values + done, BASE_MIN(count - done, KERN_MAP_BLOCK), scratch);
+    for (uint32_t row = 0, rows; row < r->rows; row += rows) {
+        rows = BASE_MIN(r->rows - row, together);
+        for (uint32_t done = 0; done < r->count; done += KERN_MAP_BLOCK) {
+            const uint32_t count = BASE_MIN(r->count - done, KERN_MAP_BLOCK);
+            at[last] = r->index[last] + done;
+            epilogue_block(
+                call, &block,
+                &(struct epilogue_rows){ at, rows, count, r->pitch, r->values + (size_t)row * r->pitch + done },
+                scratch);
+        }
+        for (uint32_t i = 0; i < rows; i++)
+            next_row(y, at);
     }
 }
 
@@ -187,9 +237,15 @@ void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_
     uint32_t out = call->op->input_count;
     const struct kern_view *y = &call->op->tensors[out];
     if (call->op->epilogue)
-        kern_epilogue_row(call, scratch, at, values, count);
+        kern_epilogue_rows(call, scratch, &(struct epilogue_rows){ at, 1, count, count, values });
     else
         dense_store_row(call->data[out], dense_offset(y, at, y->rank), y->strides[y->rank - 1], y->type, count, values);
+}
+
+void dense_finish_rows(const struct kern_call *call, void *scratch, const uint32_t *at, uint32_t rows, uint32_t count,
+                       const float *values, uint32_t pitch)
+{
+    kern_epilogue_rows(call, scratch, &(struct epilogue_rows){ at, rows, count, pitch, values });
 }
 
 void dense_finish_line(const struct kern_call *call, void *scratch, float *y, int64_t count)

@@ -17,7 +17,10 @@ void dense_store_row(void *data, int64_t index, int64_t step, DML_TENSOR_DATA_TY
 void dense_finish(const struct kern_call *call, const uint32_t *at, uint32_t count, const double *values);
 void dense_finish_f32(const struct kern_call *call, void *scratch, const uint32_t *at, uint32_t count,
                       const float *values);
-/* The same in place for `count` contiguous results at `y`; the epilogue reads nothing else. */
+/* Through the op's epilogue: `count` results of each of some rows of Y, which are `pitch` values apart. */
+void dense_finish_rows(const struct kern_call *call, void *scratch, const uint32_t *at, uint32_t rows, uint32_t count,
+                       const float *values, uint32_t pitch);
+/* Results along the last dimension in place, for `count` contiguous results at `y`; the epilogue reads nothing else. */
 void dense_finish_line(const struct kern_call *call, void *scratch, float *y, int64_t count);
 /* The line of Y at `at`, whose channel and column are 0: `values` are [pixels][channels], channels being dimension 1.
  */
