@@ -231,6 +231,7 @@ void vulkan_device_destroy(struct adapter_device *device)
     pthread_mutex_destroy(&device->pipelines.saving);
     base_condition_destroy(&device->pipelines.built);
     pthread_mutex_destroy(&device->own.lock);
+    pthread_mutex_destroy(&device->binds.lock);
     pthread_mutex_destroy(&device->arena.lock);
     pthread_mutex_destroy(&device->slots.lock);
     pthread_mutex_destroy(&device->replays.lock);
@@ -244,6 +245,7 @@ HRESULT vulkan_device_start(struct adapter_device *device)
 {
     vulkan_pipelines_start(device);
     pthread_mutex_init(&device->own.lock, NULL);
+    pthread_mutex_init(&device->binds.lock, NULL);
     pthread_mutex_init(&device->arena.lock, NULL);
     pthread_mutex_init(&device->slots.lock, NULL);
     pthread_mutex_init(&device->replays.lock, NULL);

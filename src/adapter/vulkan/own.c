@@ -16,6 +16,8 @@ HRESULT vulkan_own_create(struct adapter_device *device)
     HRESULT hr = vulkan_timeline_create(device, &device->own.writes.done);
     if (SUCCEEDED(hr))
         hr = vulkan_timeline_create(device, &device->own.others.done);
+    if (SUCCEEDED(hr))
+        hr = vulkan_timeline_create(device, &device->binds.progress.done);
     for (uint32_t i = 0; SUCCEEDED(hr) && i < VULKAN_OWN_COMMANDS; i++) {
         struct vulkan_own_commands *own = &device->own.commands[i];
         /* Copy queues write while others compute; compute queues fill faster. */
@@ -36,6 +38,7 @@ void vulkan_own_destroy(struct adapter_device *device)
     }
     vk.vkDestroySemaphore(device->handle, device->own.writes.done, NULL);
     vk.vkDestroySemaphore(device->handle, device->own.others.done, NULL);
+    vk.vkDestroySemaphore(device->handle, device->binds.progress.done, NULL);
 }
 
 /* A command buffer, after its previous work is complete. */
@@ -100,8 +103,8 @@ HRESULT vulkan_own_bind(struct adapter_device *device, const VkSparseBufferMemor
     struct vulkan_queue_slot *slot = binding_slot(device);
     if (!slot)
         return E_OUTOFMEMORY;
-    pthread_mutex_lock(&device->own.lock);
-    struct vulkan_progress *progress = &device->own.others;
+    pthread_mutex_lock(&device->binds.lock);
+    struct vulkan_progress *progress = &device->binds.progress;
     const uint64_t end = progress->value + 1;
     const VkTimelineSemaphoreSubmitInfo values = {
         .sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
@@ -122,7 +125,7 @@ HRESULT vulkan_own_bind(struct adapter_device *device, const VkSparseBufferMemor
     progress->value += SUCCEEDED(hr);
     if (SUCCEEDED(hr))
         hr = wait_for(device, progress);
-    pthread_mutex_unlock(&device->own.lock);
+    pthread_mutex_unlock(&device->binds.lock);
     return hr;
 }
 

@@ -96,6 +96,10 @@ struct adapter_device {
         struct vulkan_progress writes, others; /* nothing of the others waits when the lock is free */
     } own;                                     /* internal commands: zeroing and writing memory */
     struct {
+        pthread_mutex_t lock; /* locked after own.lock and arena.lock */
+        struct vulkan_progress progress;
+    } binds; /* of sparse buffers to memory */
+    struct {
         pthread_mutex_t lock; /* guards the lists and their elements */
         struct vulkan_block *blocks[VULKAN_MEMORY_KINDS];
     } arena;
