@@ -5,7 +5,6 @@
 #include "layer_next.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,14 +67,6 @@ void families_note(VkCommandPool pool, const VkCommandBuffer *commands, uint32_t
 {
     for (uint32_t i = 0; families_made_up() && i < count; i++)
         note((uint64_t)(uintptr_t)commands[i], family_at((uint64_t)pool));
-}
-
-static void expect(bool right, const char *rule)
-{
-    if (right)
-        return;
-    fprintf(stderr, "layer_families.c: %s\n", rule);
-    abort();
 }
 
 /* ---- what there is ---- */

@@ -5,7 +5,6 @@
 #include "layer_next.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -36,14 +35,6 @@ static useconds_t delay(void)
 bool late_made_up(void)
 {
     return delay() != 0;
-}
-
-static void expect(bool condition, const char *rule)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "layer_late.c: %s\n", rule);
-    abort();
 }
 
 static void *deliver(void *unused)

@@ -7,7 +7,6 @@
 #include "layer_next.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,14 +38,6 @@ bool limits_made_up(void)
         return true;
     return wanted &&
            sscanf(wanted, "%llu %llu %llu %d", &limits.allocation, &limits.buffer, &limits.heap, &limits.sparse) == 4;
-}
-
-static void expect(bool right, const char *rule)
-{
-    if (right)
-        return;
-    fprintf(stderr, "layer_limits.c: %s\n", rule);
-    abort();
 }
 
 /* ---- what there is ---- */

@@ -8,6 +8,8 @@
 #include <vulkan/vulkan_core.h>
 
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 extern struct layer_control control;
@@ -49,6 +51,15 @@ static inline PFN_vkVoidFunction layer_find(const struct layer_entry *entries, s
 }
 
 #define LAYER_FIND(table, name) layer_find(table, sizeof(table) / sizeof(*(table)), name)
+
+/* Ends the process where the rule is broken. */
+static inline void expect(bool condition, const char *rule)
+{
+    if (condition)
+        return;
+    fprintf(stderr, "test layer: %s\n", rule);
+    abort();
+}
 
 /* VK_SUCCESS: the call is to be made. */
 VkResult layer_enter(enum layer_call call);

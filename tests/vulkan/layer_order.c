@@ -5,7 +5,6 @@
 #include "layer_next.h"
 
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { SETS_MAX = 4, PUSH_MAX = 256, ITEMS_MAX = 1024, RECORDS_MAX = 256 };
@@ -48,14 +47,6 @@ bool order_made_up(void)
 {
     const char *wanted = getenv("ANYDML_LAYER_ORDER");
     return wanted && !strcmp(wanted, "reverse");
-}
-
-static void expect(bool condition, const char *rule)
-{
-    if (condition)
-        return;
-    fprintf(stderr, "layer_order.c: %s\n", rule);
-    abort();
 }
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
